@@ -1,7 +1,6 @@
 // Weeks of an agent with a real ledger on a simulated node, whose time passes as fast as it can; what it costs is held to bounds.
 
-import { Database } from "bun:sqlite";
-import { mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -9,23 +8,24 @@ import { parseArgs } from "node:util";
 import { journalOf } from "../src/engine/journal.ts";
 import { Log } from "../src/engine/log.ts";
 import type { Engine } from "../src/gc/ports.ts";
-import { openStore } from "../src/store/open.ts";
-import type { Recorder } from "../src/store/recorder.ts";
+import { duration } from "../src/model/time.ts";
+import { Recorder } from "../src/state/recorder.ts";
+import { State } from "../src/state/state.ts";
 import { HOUR, MINUTE, Simulation } from "../test/sim/simulation.ts";
 import { Walk } from "../test/sim/walk.ts";
-import { directChannel } from "../test/support/direct-channel.ts";
 
 const bounds = {
   /** Of the heap, from the fifth part of the life to its end. */
   growthMiB: 6,
   descriptors: 4,
   logMiBPerDay: 8,
-  stateMiB: 90,
+  stateMiB: 40,
   /** Rows of one kind: what the history keeps at most. */
   rows: 100_000,
 } as const;
 
 const MIB = 1024 * 1024;
+const PATIENCE = () => AbortSignal.timeout(10_000);
 const notices: string[] = [];
 
 /** What an agent has beside the simulated node: the ledger, the history and the log as they are. */
@@ -35,12 +35,20 @@ class RealParts {
   logLines = 0;
   recorder: Recorder | null = null;
 
-  async open(now: () => ReturnType<Simulation["node"]["wall"]>): Promise<void> {
-    this.recorder = await openStore({
-      channel: directChannel({ directory: this.directory, now }),
+  async open({ node }: Simulation): Promise<void> {
+    const state = await State.open({
       directory: this.directory,
+      runDirectory: this.directory,
+      userId: process.getuid?.() ?? 0,
+      machineId: "",
+      clocks: () => ({
+        wall: node.wall(),
+        uptime: duration(node.uptimeNs()),
+        bootId: node.bootId,
+      }),
       notify: (message) => notices.push(message),
     });
+    this.recorder = new Recorder(state);
   }
 
   refit(engine: Engine, sim: Simulation): Engine {
@@ -56,7 +64,11 @@ class RealParts {
     const { journal: judge } = engine;
     return {
       ...engine,
-      memory: { current: () => recorder.ledger(), replace: (next) => recorder.saveLedger(next) },
+      memory: {
+        current: () => recorder.state.ledger,
+        replace: (next) => recorder.state.keep(next),
+        save: () => recorder.state.save(),
+      },
       journal: {
         ...journal,
         // The simulation judges removals by the pass that runs.
@@ -78,13 +90,14 @@ class RealParts {
   }
 
   rows(): Readonly<Record<string, number>> {
-    const db = new Database(join(this.directory, "crigc.db"), { readonly: true });
-    const rows = db.query("SELECT kind, count(*) AS n FROM history GROUP BY kind").all() as {
-      kind: string;
-      n: number;
-    }[];
-    db.close();
-    return Object.fromEntries(rows.map(({ kind, n }) => [kind, n]));
+    const lines = ["history.1.jsonl", "history.jsonl"]
+      .map((name) => join(this.directory, name))
+      .filter((path) => existsSync(path))
+      .flatMap((path) => readFileSync(path, "utf8").split("\n"));
+    const kinds = lines.flatMap((line) => /"record":"(\w+)"/.exec(line)?.[1] ?? []);
+    return Object.fromEntries(
+      [...Map.groupBy(kinds, (kind) => kind)].map(([kind, all]) => [kind, all.length]),
+    );
   }
 }
 
@@ -114,7 +127,7 @@ async function main(): Promise<number> {
     seed: Number(values.seed),
     refit: (engine, it) => parts.refit(engine, it),
   });
-  await parts.open(() => sim.node.wall());
+  await parts.open(sim);
   const walk = new Walk(sim, { podMinutes: 2, shared: 0.5, writesMib: 20_000, breaks: false });
   const counts = { passes: 0, removals: 0 };
   const faults: string[] = [];
@@ -140,7 +153,7 @@ async function main(): Promise<number> {
   }
   const ended = await sim.stop();
   if (!ended) faults.push("the agent did not end");
-  await parts.recorder?.close();
+  await parts.recorder?.state.close(PATIENCE());
   faults.push(...notices);
   const failed = report({ parts, days, looks, counts, startMs }) + faults.length;
   for (const fault of faults) console.log(`not ok ${fault}`);
@@ -150,7 +163,8 @@ async function main(): Promise<number> {
 
 /** The disk of a real node keeps up with real time. */
 async function flushed({ recorder }: RealParts): Promise<void> {
-  if ((await recorder?.flush()) === false) notices.push("the ledger could not be written");
+  if ((await recorder?.state.settle(PATIENCE(), () => undefined)) !== 0)
+    notices.push("the ledger could not be written");
 }
 
 /** What the simulation collects for its own judgement is no part of the agent. */

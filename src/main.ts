@@ -5,7 +5,7 @@ import { exit } from "./cli/exit.ts";
 import { diskReader } from "./config/load.ts";
 import type { Openers } from "./engine/openers.ts";
 import type { CommandRequest } from "./engine/owner.ts";
-import { COMMIT_PROCESS, STATE_PROCESS } from "./engine/world.ts";
+import { COMMIT_PROCESS } from "./engine/world.ts";
 import { codeOf, reasonOf } from "./node/files.ts";
 import { isBesideKubelet } from "./node/kubelet/pods.ts";
 import { ignoresHangup, Output } from "./node/process.ts";
@@ -26,14 +26,6 @@ const READER_PATIENCE_MS = 5_000;
 const isCompiled = import.meta.path.startsWith("/$bunfs/");
 /** The executable itself, even where another one lies at its path by now. */
 const program = isCompiled ? ["/proc/self/exe"] : [process.execPath, import.meta.path];
-
-if (process.argv[2] === STATE_PROCESS) {
-  // Whoever collects ends it, by closing its input; what is under way is written before.
-  for (const name of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(name, () => undefined);
-  const { runStateProcess } = await import("./engine/state-process.ts");
-  await runStateProcess(process.argv[3] ?? "");
-  process.exit(0);
-}
 
 if (process.argv[2] === COMMIT_PROCESS) {
   const { commitHere } = await import("./node/disk.ts");

@@ -4,7 +4,8 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 
 import type { Ledger } from "../../src/model/ledger.ts";
-import { openStoreReader } from "../../src/store/open.ts";
+import { readClocks } from "../../src/node/clock.ts";
+import { openReader } from "../../src/state/reader.ts";
 import type { FakeRuntime } from "../../test/support/fake-runtime/server.ts";
 import type { Random } from "../../test/support/random.ts";
 
@@ -55,17 +56,18 @@ export type Recorded = {
 /** Reads a state directory as the program would, without changing it. */
 export function readState(directory: string): Recorded {
   const notices: string[] = [];
-  const reader = openStoreReader({
+  const reader = openReader({
     directory,
+    runDirectory: directory,
+    userId: 0,
+    machineId: "",
+    clocks: () => readClocks(),
     notify: (message) => notices.push(message),
+    isOwner: false,
   });
-  try {
-    const removals = reader
-      .removals({ limit: 1_000_000, kinds: ["image"], results: ["removed", "already-gone"] })
-      .map(({ subject, at }) => ({ image: subject, atMs: Number(at / 1_000_000n) }))
-      .toReversed();
-    return { ledger: reader.ledger(), removals, notices };
-  } finally {
-    reader[Symbol.dispose]();
-  }
+  const removals = reader
+    .removals({ limit: 1_000_000, kinds: ["image"], results: ["removed", "already-gone"] })
+    .map(({ subject, at }) => ({ image: subject, atMs: Number(at / 1_000_000n) }))
+    .toReversed();
+  return { ledger: reader.ledger(), removals, notices };
 }

@@ -13,10 +13,10 @@ import { hostAndPort } from "../model/values.ts";
 import { readClocks, wallClock } from "../node/clock.ts";
 import { prepare } from "../node/files.ts";
 import { processFigures } from "../node/process.ts";
-import { observedTime } from "../policy/observed-time.ts";
+import { ageNow } from "../policy/age-clock.ts";
 import { type ImageListReport, unjudged } from "../report/images.ts";
 import type { FilesystemStatus, StatusReport } from "../report/status.ts";
-import type { Recorder } from "../store/recorder.ts";
+import type { Recorder } from "../state/recorder.ts";
 import type { CommandServer } from "./commands.ts";
 import { answered, type HealthCheck, type HttpProviders, type Surface } from "./control.ts";
 import { type HttpAddress, keepOpen, serve } from "./http.ts";
@@ -147,7 +147,7 @@ export class StatusServer implements HttpProviders {
       runtime: seen?.runtime ?? null,
       runtimeError: state.runtimeError ?? this.#connectError,
       runtimeAnsweredAt: state.runtimeAnsweredAt,
-      ledgerError: attached?.recorder?.failure() ?? null,
+      ledgerError: attached?.recorder?.state.failure ?? null,
       hold: attached?.engine.hold() ?? { kind: "none" },
       bootGrace: attached === null ? null : graceOf(attached, config()),
       waiting: state.waiting,
@@ -182,7 +182,7 @@ export class StatusServer implements HttpProviders {
 function graceOf({ engine }: Attached, { limits }: Config): Duration | null {
   const ledger = engine.memory.current();
   const { graceUntil } = ledger;
-  const { watched } = observedTime(ledger, readClocks(), limits.memory);
+  const watched = ageNow(ledger, readClocks());
   const isNone = graceUntil === null || limits.images.compat === "kubelet";
   return isNone || watched >= graceUntil ? null : watchedSince(graceUntil, watched);
 }

@@ -116,7 +116,6 @@ function limitsOf(values: Values): Limits {
       compat,
     },
     memory: {
-      detectionPeriod: values.imageDetectionPeriod,
       imageGcPeriod: values.imageGCPeriod,
       bootGrace: values.bootGrace,
       deadPodTtl: values.deadPodTTL,

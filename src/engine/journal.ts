@@ -28,7 +28,7 @@ import {
 } from "../report/pass-words.ts";
 import { present } from "../report/terminal.ts";
 import { imageName, usedPercent } from "../report/words.ts";
-import type { Recorder } from "../store/recorder.ts";
+import type { Recorder } from "../state/recorder.ts";
 import type { Log } from "./log.ts";
 
 export interface JournalOptions {

@@ -5,42 +5,57 @@ import { volatileMemory } from "../gc/ports.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { Limits } from "../model/limits.ts";
 import type { LedgerMemory } from "../model/ports.ts";
-import { wallClock } from "../node/clock.ts";
+import { machineId, readClocks, wallClock } from "../node/clock.ts";
 import { lockHolder } from "../node/lock.ts";
 import type { AgesFrom } from "../policy/facts.ts";
-import type { Notify } from "../store/errors.ts";
-import { openStore, openStoreReader } from "../store/open.ts";
-import type { Recorder } from "../store/recorder.ts";
-import { processChannel } from "./state-process.ts";
+import type { StatePlaces } from "../state/files.ts";
+import { openReader, type StateReader } from "../state/reader.ts";
+import { Recorder } from "../state/recorder.ts";
+import { State } from "../state/state.ts";
 import type { Process } from "./world.ts";
 
-/** The ledger and the recorder; a dry run records nothing and has its own ledger. */
+type Self = Pick<Process, "userId">;
+type Notify = (message: string) => void;
+
+const placesOf = ({ values }: Config, { userId }: Self): StatePlaces => ({
+  directory: values.stateDir,
+  runDirectory: values.runDir,
+  userId,
+  machineId: machineId(),
+});
+
+/** For a process that holds the node. A dry run records nothing and has its own ledger. */
 export async function openState(
   config: Config,
-  self: Process,
+  self: Self,
   notify: Notify,
 ): Promise<{ readonly memory: LedgerMemory; readonly recorder: Recorder | null }> {
-  const directory = config.values.stateDir;
   if (config.values.dryRun) {
-    return { memory: volatileMemory(ledgerOnDisk(config, notify)), recorder: null };
+    const { ledger } = stateOnDisk(config, self, notify);
+    return { memory: volatileMemory(ledger()), recorder: null };
   }
-  const channel = processChannel({ program: self.program, directory });
-  const recorder = await openStore({ channel, directory, notify });
-  await recorder.refresh();
+  const state = await State.open({
+    ...placesOf(config, self),
+    clocks: () => readClocks(),
+    notify,
+  });
   const memory: LedgerMemory = {
-    current: () => recorder.ledger(),
-    replace: (next, changed) => recorder.saveLedger(next, changed),
+    current: () => state.ledger,
+    replace: (next) => state.keep(next),
+    save: () => state.save(),
   };
-  return { memory, recorder };
+  return { memory, recorder: new Recorder(state) };
 }
 
-export function ledgerOnDisk(config: Config, notify: Notify): Ledger {
-  const { stateDir: directory } = config.values;
-  // Nothing is closed while its holder lives.
-  const others = () => ({ isOneAlive: lockHolder(directory) !== null, isOneBehind: false });
-  using store = openStoreReader({ directory, notify, others });
-  return store.ledger();
-}
+/** Changes nothing. */
+export const stateOnDisk = (config: Config, self: Self, notify: Notify): StateReader =>
+  openReader({
+    ...placesOf(config, self),
+    clocks: () => readClocks(),
+    notify,
+    // No ledger is closed while its holder lives.
+    isOwner: lockHolder(config.values.stateDir) === null,
+  });
 
 /** The kubelet forgets images when its process ends; with `compat: kubelet` they count from this process's first look. */
 export function countedMemory(memory: LedgerMemory, limits: () => Limits): LedgerMemory {
@@ -57,10 +72,11 @@ export function countedMemory(memory: LedgerMemory, limits: () => Limits): Ledge
   };
   return {
     current: () => memory.current(),
-    replace: (next, changed) => {
+    replace: (next) => {
       agesFrom(next);
-      memory.replace(next, changed);
+      memory.replace(next);
     },
+    save: () => memory.save(),
     agesFrom,
   };
 }

@@ -25,16 +25,19 @@ import { parseKeepPattern } from "../policy/keep/keep-pattern.ts";
 import { parseKeepFile } from "../policy/keep/keep.ts";
 import { document, eventJson, toJson } from "../report/document.ts";
 import { journalOf } from "./journal.ts";
-import { countedMemory, ledgerOnDisk, openState } from "./ledger.ts";
+import { countedMemory, openState, stateOnDisk } from "./ledger.ts";
 import type { Log } from "./log.ts";
 import { onRuntimeOf, type Owner } from "./owner.ts";
 import { connect, type Connected } from "./runtime.ts";
 import { COMMIT_PROCESS, type Process } from "./world.ts";
 
+/** How long an orderly end waits for the state directory. */
+const CLOSE_MS = 5_000;
+
 export type OpenNode = Awaited<ReturnType<typeof openNode>>;
 
 /** A node for reading: cannot remove anything, and creates or changes no file of the state directory. */
-export async function openNode(config: Config, owner: Owner | null) {
+export async function openNode(config: Config, self: Pick<Process, "userId">, owner: Owner | null) {
   const notices: string[] = [];
   const notify = (notice: string): void => void notices.push(notice);
   const host = hostOf(
@@ -42,7 +45,8 @@ export async function openNode(config: Config, owner: Owner | null) {
     (error) => (error === null ? undefined : notify(error)),
   );
   const { runtime } = await connect(onRuntimeOf(owner, config), owner?.onCall);
-  const ledger = owner === null ? ledgerOnDisk(config, notify) : owner.memory.current();
+  const ledger =
+    owner === null ? stateOnDisk(config, self, notify).ledger() : owner.memory.current();
   const memory = countedMemory(volatileMemory(ledger), () => config.limits);
   const engine: ReadEngine = { ...reading(() => config, { runtime, host, owner }), memory };
   return {
@@ -137,7 +141,7 @@ export async function openEngine(options: CollectorOptions) {
     recorder,
     /** Writes what is still to be written, and waits for the event hook, both for a bounded time. */
     close: async (): Promise<void> => {
-      if (owner === null) await recorder?.close();
+      if (owner === null) await recorder?.state.close(AbortSignal.timeout(CLOSE_MS));
       await hook.close();
     },
   };

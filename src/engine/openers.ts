@@ -24,8 +24,9 @@ import { rootDirectoryOf } from "../node/kubelet/pods.ts";
 import { holderWords, type LockWait } from "../node/lock.ts";
 import { clean } from "../report/terminal.ts";
 import { humanDuration } from "../report/words.ts";
-import { openStoreReader, type StoreReader } from "../store/open.ts";
+import type { StateReader } from "../state/reader.ts";
 import { askAgent, CONTROL_SOCKET } from "./client.ts";
+import { stateOnDisk } from "./ledger.ts";
 import { logOf } from "./log.ts";
 import { keepRulesOf, openEngine, openNode } from "./node.ts";
 import { agentHolding, lockNode, onRuntimeOf, type Owner } from "./owner.ts";
@@ -42,18 +43,15 @@ export function openersOf(world: ProcessWorld, owner: Owner | null = null) {
   const { userId } = world.self;
   // A command that opens the state directory repeatedly gets the same warnings.
   const said = new Set<string>();
-  const state = ({ values }: Config): StoreReader =>
-    openStoreReader({
-      directory: values.stateDir,
-      notify: (message) => {
-        if (!said.has(message)) world.stderr(`crigc: ${clean(message)}\n`);
-        said.add(message);
-      },
+  const state = (config: Config): StateReader =>
+    stateOnDisk(config, world.self, (message) => {
+      if (!said.has(message)) world.stderr(`crigc: ${clean(message)}\n`);
+      said.add(message);
     });
   return {
     userId,
     /** Rejects with `RuntimeError` if no runtime answers, or several do and none is configured. */
-    node: (config: Config) => openNode(config, owner),
+    node: (config: Config) => openNode(config, world.self, owner),
     collector: (config: Config, signal: AbortSignal) =>
       openCollector(config, { world, owner, signal }),
     /** The agent that holds the state directory or a runtime that the configuration may mean; `null`: none. */
@@ -138,7 +136,7 @@ async function openCollector(
     },
     /** Waits until the pass is recorded, or `patience` aborts; returns the number of removals that are not. */
     recorded: async (patience: AbortSignal) =>
-      (await recorder?.settle(patience, () =>
+      (await recorder?.state.settle(patience, () =>
         log.warning(
           `waiting up to ${humanDuration(config.values.runtimeRequestTimeout)} to write the records of removals to the state directory; Ctrl-C ends the wait`,
         ),

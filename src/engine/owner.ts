@@ -18,7 +18,7 @@ import {
   stateDirectory,
 } from "../node/lock.ts";
 import type { Screen } from "../report/terminal.ts";
-import type { Recorder } from "../store/recorder.ts";
+import type { Recorder } from "../state/recorder.ts";
 
 /** A command line that the agent runs, with where its output goes. */
 export interface CommandRequest {

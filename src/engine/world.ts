@@ -2,9 +2,6 @@
 
 import type { LogStream } from "./log.ts";
 
-/** Internal: not a command for users. */
-export const STATE_PROCESS = "__state";
-
 /** Internal: runs `syncfs` on the path that follows. */
 export const COMMIT_PROCESS = "__commit";
 

@@ -7,9 +7,9 @@ import type { LedgerMemory } from "../model/ports.ts";
 import type { ImageBlock } from "../model/reason.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { type Duration, seconds, toMs } from "../model/time.ts";
+import { ageNow } from "../policy/age-clock.ts";
 import type { CreationPatience } from "../policy/facts.ts";
 import { creationBlock, rememberAwaited, rememberCreations } from "../policy/image/creations.ts";
-import { observedTime } from "../policy/observed-time.ts";
 import { imageBlock } from "../report/image-reasons.ts";
 import type { Observer } from "./observe.ts";
 import { blocksOf } from "./pass-warnings.ts";
@@ -122,15 +122,14 @@ export class CreationWait {
   /** Records what it finds. */
   #block(snapshot: Snapshot): ImageBlock | null {
     const { memory } = this.#engine;
-    const limits = this.#engine.limits();
     const before = memory.current();
     const clocks = snapshot.creations?.clocks ?? snapshot.clocks;
-    const { watched } = observedTime(before, clocks, limits.memory);
+    const watched = ageNow(before, clocks);
     const seen = { ...snapshot, now: clocks.wall };
     const creations = rememberCreations(before, seen, watched);
     const ledger = creations === before.creations ? before : { ...before, creations };
     if (ledger !== before) memory.replace(ledger);
-    const [block] = creationBlock({ snapshot, ledger, limits, creationPatience: this.patience() });
+    const [block] = creationBlock({ snapshot, ledger, creationPatience: this.patience() });
     return block ?? null;
   }
 

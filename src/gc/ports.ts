@@ -39,6 +39,7 @@ export function volatileMemory(first: Ledger): LedgerMemory {
     replace: (next) => {
       ledger = next;
     },
+    save: () => undefined,
   };
 }
 

@@ -3,6 +3,7 @@
 import type { Ledger } from "../model/ledger.ts";
 import type { Plan } from "../model/plan.ts";
 import type { Snapshot } from "../model/snapshot.ts";
+import { ageNow } from "../policy/age-clock.ts";
 import { rememberPods } from "../policy/container/pods.ts";
 import { decide } from "../policy/decide.ts";
 import type { Facts } from "../policy/facts.ts";
@@ -10,7 +11,6 @@ import { rememberCreations } from "../policy/image/creations.ts";
 import { usageOf } from "../policy/image/usage.ts";
 import { compileKeepRules, unmatchedKeepRules } from "../policy/keep/keep.ts";
 import { rememberOrigins } from "../policy/layer/origins.ts";
-import { observedTime } from "../policy/observed-time.ts";
 import { metTargets } from "../policy/pressure/thresholds.ts";
 import { forgetRemoved, forgetUnlisted, remember } from "../policy/remember.ts";
 import { readOrigins } from "./details.ts";
@@ -121,7 +121,7 @@ async function withCreations(
   const { clocks } = creations;
   const learn = (ledger: Ledger): Ledger => {
     // Statuses that were read in between may have taken minutes.
-    const { watched } = observedTime(ledger, clocks, engine.limits().memory);
+    const watched = ageNow(ledger, clocks);
     const known = rememberCreations(ledger, { ...snapshot, now: clocks.wall }, watched);
     return known === ledger.creations ? ledger : { ...ledger, creations: known };
   };
@@ -234,8 +234,8 @@ function rememberNode(
 export async function detect(engine: ReadEngine, signal: AbortSignal): Promise<Seen> {
   const observer = observerOf(engine);
   const snapshot = await look(engine, { observer, logs: false }, signal);
-  const ledger = remembered(engine, snapshot, engine.memory.current().pods);
-  engine.memory.replace(ledger);
+  engine.memory.replace(remembered(engine, snapshot, engine.memory.current().pods));
+  engine.memory.save();
   return seenOf(snapshot);
 }
 

@@ -121,7 +121,6 @@ export async function removeImage(
   const attempt = { end: endOf(removed.kind, failure), runtime: removing.info };
   memory.replace(
     mayGoYet ? rememberGhost(recalled, { image: { id }, record, ...attempt }) : recalled,
-    [id],
   );
   return removed;
 }
@@ -135,7 +134,7 @@ function endOf(kind: ImageRemoved["kind"], failure: unknown): GhostAttempt["end"
 }
 
 const forget = ({ memory }: Removing, id: ImageId): void =>
-  memory.replace(forgetImages(memory.current(), [id]), [id]);
+  memory.replace(forgetImages(memory.current(), [id]));
 
 async function failureOf(call: () => Promise<void>): Promise<unknown> {
   try {

@@ -103,7 +103,8 @@ export const configIssue = (source: string, text: string, message: string): Conf
 export const usageError = (source: string, text: string, message: string): ConfigError =>
   new ConfigError([configIssue(source, text, message)]);
 
-export type StoreErrorKind = "corrupt" | "unreadable" | "full" | "busy" | "hanging" | "write";
+/** `write`: nothing can be read or written. */
+export type StoreErrorKind = "corrupt" | "full" | "write";
 
 export class StoreError extends KindError<StoreErrorKind> {
   override readonly name = "StoreError";

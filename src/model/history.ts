@@ -13,7 +13,6 @@ import {
   list,
   nullable,
   type Of,
-  optional,
   record,
   text,
   texts,
@@ -36,6 +35,8 @@ const removalFields = {
   subject: text,
   /** Tags and digests of an image; pod and container name of the others. */
   names: texts,
+  /** Of an image. */
+  firstSeenAt: nullable(time),
   /** The trigger of an image's removal, or the purpose of the pass for the rest. */
   trigger: word<ImageTrigger["kind"] | Purpose["kind"]>(),
   /** For trigger `pressure`: the signal. */
@@ -104,8 +105,6 @@ export const sample = record({
   /** In force at that time; `null`: none. */
   highPercent: nullable(count),
   lowPercent: nullable(count),
-  /** What the pass freed on it after taking the sample. */
-  freedBytes: nullable(amount),
 });
 export type DiskSample = Of<typeof sample>;
 
@@ -128,21 +127,3 @@ export const regret = record({
   sizeBytes: bytes,
 });
 export type Regret = Of<typeof regret>;
-
-/** Removed images and those that came back, as far back as the history goes. */
-export const regretFigures = record({
-  removedImages: count,
-  /** By the trigger of the removal. */
-  returned: list(record({ trigger: text, count, sizeBytes: amount })),
-  /** The shortest time between removal and return; `null` if none came back. */
-  soonest: nullable(durationNs),
-});
-export type RegretFigures = Of<typeof regretFigures>;
-
-/** What the history tells of the present. */
-export const recentHistory = record({
-  /** In the order in which they were recorded; absent: the same as before. */
-  samples: optional(list(sample)),
-  regrets: regretFigures,
-});
-export type RecentHistory = Of<typeof recentHistory>;

@@ -54,8 +54,6 @@ export interface ContainerLimits {
 
 /** Limits of the ledger, and the grace period after a boot. */
 export interface MemoryLimits {
-  /** A gap between two observations counts for at most twice this. */
-  readonly detectionPeriod: Duration;
   /** The first pause after removals that gave no space back. */
   readonly imageGcPeriod: Duration;
   /** Observed time after a boot in which nothing is removed; 0: none. */

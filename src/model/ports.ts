@@ -201,12 +201,13 @@ export interface HookCaller {
   get(request: HookRequest, signal: AbortSignal): Promise<number>;
 }
 
-/** The ledger, in memory; saving it never delays the caller and never fails it. */
+/** The ledger of the process that holds the node. */
 export interface LedgerMemory {
-  /** The newest ledger, including what another process wrote since. */
   current(): Ledger;
-  /** `changed`: the only images whose records differ; absent: any may. */
-  replace(next: Ledger, changed?: readonly ImageId[]): void;
+  /** In memory. */
+  replace(next: Ledger): void;
+  /** Has it written, which never delays or fails the caller. */
+  save(): void;
   /** With `compat: kubelet`: from when images count, for a decision by this ledger. */
   agesFrom?(ledger: Ledger): { readonly watched: ObservedTime; readonly at: Instant };
 }
@@ -244,22 +245,6 @@ export interface CallRecord {
   /** The name of the gRPC code: `OK`, `NOT_FOUND`. */
   readonly code: string;
   readonly tookMs: number;
-}
-
-/** The other processes that write the same state directory. */
-export interface OtherWriters {
-  readonly isOneAlive: boolean;
-  /** One knows what the ledger on disk lacks: it ended before it was written, or cannot write. */
-  readonly isOneBehind: boolean;
-}
-
-/** This process among those that write a state directory; the kernel notices when it ends. */
-export interface WriterPresence {
-  others(): OtherWriters;
-  /** Whether it cannot write what it knows. */
-  behind(isBehind: boolean): void;
-  /** `isComplete`: everything is written. */
-  end(isComplete: boolean): void;
 }
 
 /**

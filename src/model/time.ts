@@ -7,8 +7,8 @@ export type Instant = Brand<bigint, "Instant">;
 /** A span in nanoseconds. May be negative, as the difference of two instants. */
 export type Duration = Brand<bigint, "Duration">;
 /**
- * Observed time in nanoseconds: the time during which crigc observed the node, summed in the ledger. It never decreases,
- * does not jump with the wall clock, and counts a gap as at most twice the detection period.
+ * Observed time in nanoseconds: the machine's uptime, summed in the ledger from look to look. It never decreases, does
+ * not jump with the wall clock, and counts a gap without a look as at most a day.
  */
 export type ObservedTime = Brand<bigint, "ObservedTime">;
 

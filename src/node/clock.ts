@@ -14,28 +14,24 @@ import {
   TIMER_MS_MAX,
 } from "../model/time.ts";
 import { procText } from "./files.ts";
-import { bootTimeNs } from "./libc.ts";
+import { monotonicNs } from "./libc.ts";
 
 export const wallClock = (): Instant => instantFromMs(Date.now());
 
 /** `proc`: where /proc is mounted. */
 export const readClocks = (proc = "/proc"): Clocks => ({
   wall: wallClock(),
-  uptime: uptime(proc),
+  uptime: uptime(),
   bootId: bootId(proc),
 });
 
-/**
- * The kernel fills /proc/uptime from CLOCK_BOOTTIME, so suspended time counts; hundredths of a second are enough. If
- * /proc shows only processes (systemd's ProcSubset=pid), reads the clock directly.
- */
-function uptime(proc: string): Duration {
-  const match = /^(\d+)\.(\d\d) /.exec(procText(`${proc}/uptime`));
-  const ns = match === null ? bootTimeNs() : BigInt(`${match[1]}${match[2]}`) * 10_000_000n;
+/** CLOCK_MONOTONIC, which stands still while the machine sleeps. */
+function uptime(): Duration {
+  const ns = monotonicNs();
   if (ns !== null) return duration(ns);
   throw new HostError(
     "read",
-    `cannot read the time since the boot: ${proc}/uptime cannot be read and CLOCK_BOOTTIME is not available; mount /proc`,
+    "cannot read the time since the boot: CLOCK_MONOTONIC is not available",
   );
 }
 
@@ -52,6 +48,12 @@ function bootId(proc: string): string {
   if (!/^[0-9a-f-]{32,36}$/.test(text)) return OWN_BOOT;
   bootIds.set(proc, text);
   return text;
+}
+
+/** "" if the machine has none: a container image may lack it. */
+export function machineId(path = "/etc/machine-id"): string {
+  const text = procText(path).trim();
+  return /^[0-9a-f]{32}$/.test(text) ? text : "";
 }
 
 export const timer: Timer = {

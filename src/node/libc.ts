@@ -28,11 +28,11 @@ export function unlockFlock(fd: number): void {
   libc().flock(fd, lockRelease);
 }
 
-/** Nanoseconds since the boot, suspended time included; `null` if the clock is not available. */
-export function bootTimeNs(): bigint | null {
+/** Nanoseconds since the boot, without suspended time; `null` if the clock is not available. */
+export function monotonicNs(): bigint | null {
   try {
     const time = new BigInt64Array(2);
-    if (libc().clock_gettime(clockBootTime, ptr(time)) !== 0) return null;
+    if (libc().clock_gettime(clockMonotonic, ptr(time)) !== 0) return null;
     return (time[0] ?? 0n) * 1_000_000_000n + (time[1] ?? 0n);
   } catch {
     return null;
@@ -49,7 +49,7 @@ const lockNonBlocking = 4;
 const lockRelease = 8;
 const wouldBlock = 11;
 const interrupted = 4;
-const clockBootTime = 7;
+const clockMonotonic = 1;
 
 function errno(): number {
   const place = libc().__errno_location();

@@ -1,6 +1,5 @@
 /** Makes the next ledger from the last one and an observation. */
 import type { ContainerId, ImageId, PodUid, SandboxId } from "../model/ids.ts";
-import { withEntry, withoutKeys } from "../model/layered-map.ts";
 import {
   type ContainerRecord,
   type Ghost,
@@ -11,14 +10,14 @@ import {
 import type { MemoryLimits } from "../model/limits.ts";
 import { frequencyOf } from "../model/records.ts";
 import type { Image, RuntimeInfo, Snapshot } from "../model/snapshot.ts";
-import { duration, hours, type ObservedTime, watched } from "../model/time.ts";
+import { hours, type ObservedTime, watched } from "../model/time.ts";
+import { ageNow, isSameBoot } from "./age-clock.ts";
 import { keyed } from "./by-object.ts";
 import { rememberCreations } from "./image/creations.ts";
 import { distinctImages, namesText } from "./image/image-index.ts";
 import { countUses, newContainersOf } from "./image/rank.ts";
 import type { Usage } from "./image/usage.ts";
 import { rememberOrigins } from "./layer/origins.ts";
-import { ageRestart, observedTime } from "./observed-time.ts";
 import { stillNothingFreed } from "./space/freed.ts";
 import { releaseKey } from "./version.ts";
 
@@ -39,7 +38,8 @@ const NONE: Remembering["newContainers"] = new Map();
 /** The next ledger. Applying the same snapshot twice changes nothing. */
 export function remember(given: Remember): Ledger {
   const { snapshot } = given;
-  const now = observedTime(given.ledger, snapshot.clocks, given.limits);
+  const { clocks } = snapshot;
+  const now = ageNow(given.ledger, clocks);
   const ledger = forgetUnlisted(given.ledger, snapshot.images);
   const containers = keyed(ledger.containers, snapshot.containers, ({ id }) =>
     containerRecord({ ledger, snapshot }, id),
@@ -48,26 +48,24 @@ export function remember(given: Remember): Ledger {
     containers === ledger.containers ? NONE : newContainersOf(ledger, snapshot, given.usage);
   const input = { ...given, ledger, newContainers };
   const images = keyed(ledger.images, distinctImages(snapshot.images, "last"), (image) =>
-    imageRecord(input, image, now.watched),
+    imageRecord(input, image, now),
   );
   return {
-    ...graceOf(input, now.watched, now.rebooted),
-    bootId: snapshot.clocks.bootId,
-    // The wall clock and the time since the boot must be of the same moment, or their differences would not agree; and
-    // never earlier than what is recorded, or the time in between would count twice.
-    observedAt: now.overtaken ? ledger.observedAt : snapshot.clocks.wall,
-    uptime: now.overtaken ? ledger.uptime : snapshot.clocks.uptime,
-    watched: now.watched,
-    ageRestartedWatched: ledger.ageRestartDue
-      ? ageRestart(ledger.ageRestartedWatched, now.watched)
-      : ledger.ageRestartedWatched,
+    ...graceOf(input, now),
+    bootId: clocks.bootId,
+    observedAt: clocks.wall,
+    // Or the time in between would count twice.
+    uptime:
+      isSameBoot(ledger, clocks) && ledger.uptime > clocks.uptime ? ledger.uptime : clocks.uptime,
+    watched: now,
+    ageRestartedWatched: ledger.ageRestartDue ? now : ledger.ageRestartedWatched,
     ageRestartDue: false,
     agingTerm: ledger.agingTerm,
     hadContainers: snapshot.containers.length > 0,
     images,
     containers,
     pods: input.pods,
-    creations: rememberCreations(ledger, { ...snapshot, now: snapshot.observedAt }, now.watched),
+    creations: rememberCreations(ledger, { ...snapshot, now: snapshot.observedAt }, now),
     heldUpPasses: ledger.heldUpPasses,
     sandboxImages: keyed(
       ledger.sandboxImages,
@@ -85,7 +83,7 @@ export function remember(given: Remember): Ledger {
 export function forgetImages(ledger: Ledger, removed: Iterable<ImageId>): Ledger {
   const gone = [...removed].filter((id) => ledger.images.has(id));
   if (gone.length === 0) return ledger;
-  return { ...ledger, images: withoutKeys(ledger.images, gone) };
+  return { ...ledger, images: without(ledger.images, gone) };
 }
 
 /** Drops the records of images that a complete list lacks; returns the same ledger if it lists all of them. */
@@ -105,7 +103,7 @@ export function recallImage(ledger: Ledger, id: ImageId, before: ImageRecord): L
     since === undefined || since.lastUsedAt === null
       ? before
       : { ...before, ...useSince(before, since) };
-  return { ...ledger, images: withEntry(ledger.images, id, record) };
+  return { ...ledger, images: new Map(ledger.images).set(id, record) };
 }
 
 /** Its arrival while the removal was under way was none. */
@@ -140,18 +138,17 @@ type Grace = Pick<Ledger, "graceUntil" | "graceReason">;
 const NO_GRACE: Grace = { graceUntil: null, graceReason: null };
 
 /** After a boot, or when all containers vanish at once, the pods may just not be back yet. */
-function graceOf(input: Remember, now: ObservedTime, rebooted: boolean): Grace {
-  const { ledger, snapshot, limits } = input;
-  if (limits.bootGrace <= duration(0n)) return NO_GRACE;
-  const until = watched(now + limits.bootGrace);
-  // A new or lost ledger does not know the previous boot, but a short uptime shows that the machine just booted.
-  const fresh = ledger.observedAt === null && snapshot.clocks.uptime < limits.bootGrace;
-  if (rebooted || fresh) return { graceUntil: until, graceReason: "boot" };
-  if (ledger.hadContainers && snapshot.containers.length === 0) {
-    return { graceUntil: until, graceReason: "containers-vanished" };
-  }
-  if (ledger.graceUntil === null || ledger.graceUntil <= now) return NO_GRACE;
-  return { graceUntil: ledger.graceUntil, graceReason: ledger.graceReason };
+function graceOf({ ledger, snapshot, limits }: Remember, now: ObservedTime): Grace {
+  const { bootGrace } = limits;
+  const { clocks, containers } = snapshot;
+  const left = bootGrace - clocks.uptime;
+  if (bootGrace <= 0n) return NO_GRACE;
+  // Once a boot: the record stays when its time is over.
+  if (ledger.graceReason === "containers-vanished" && isSameBoot(ledger, clocks))
+    return { graceUntil: ledger.graceUntil, graceReason: ledger.graceReason };
+  if (ledger.hadContainers && containers.length === 0)
+    return { graceUntil: watched(now + bootGrace), graceReason: "containers-vanished" };
+  return left > 0n ? { graceUntil: watched(now + left), graceReason: "boot" } : NO_GRACE;
 }
 
 function imageRecord(input: Remembering, image: Image, now: ObservedTime): ImageRecord {
@@ -177,9 +174,7 @@ function imageRecord(input: Remembering, image: Image, now: ObservedTime): Image
     lastUsedWatched: used ? now : (before?.lastUsedWatched ?? null),
     // It may have been removed and pulled again.
     ageRestartedWatched:
-      before === undefined || before.names === names
-        ? (before?.ageRestartedWatched ?? null)
-        : ageRestart(before.ageRestartedWatched, now),
+      before === undefined || before.names === names ? (before?.ageRestartedWatched ?? null) : now,
     names,
     sizeBytes: image.sizeBytes,
     ghost,
@@ -239,7 +234,7 @@ export function rememberGhost(ledger: Ledger, attempt: GhostAttempt): Ledger {
     instance: runtime.instance,
     retriedAtOnce,
   };
-  return { ...ledger, images: withEntry(ledger.images, image.id, { ...record, ghost }) };
+  return { ...ledger, images: new Map(ledger.images).set(image.id, { ...record, ghost }) };
 }
 
 /** The ghost at this observation; the same object if nothing changed, `null` if it may be removed like any image. */

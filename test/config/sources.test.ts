@@ -154,7 +154,6 @@ test.each<[FieldName, string]>([
   ["maximumDeadContainers", "containers.maximumContainers"],
   ["maxStopGracePeriod", "containers.stopGraceMax"],
   ["collectForeign", "containers.collectForeign"],
-  ["imageDetectionPeriod", "memory.detectionPeriod"],
   ["imageGCPeriod", "memory.imageGcPeriod"],
   ["bootGrace", "memory.bootGrace"],
   ["deadPodTTL", "memory.deadPodTtl"],

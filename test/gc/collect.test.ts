@@ -223,7 +223,10 @@ describe("a pass", () => {
     const sandboxes = [living, old];
     test.each<readonly [string, Partial<FakeWorld>]>([
       ["removes it", {}],
-      ["keeps it for a while if the node was booted", { ledger: aLedger({ bootId: "boot-0" }) }],
+      [
+        "keeps it for a while if the node was booted",
+        { uptime: minutes(1), ledger: aLedger({ bootId: "boot-0" }) },
+      ],
       ["keeps it for a while if the node lost all its containers", { containers: [] }],
     ])("%s", async (claim, change) => {
       const fake = aNode({ sandboxes, ...change });

@@ -381,13 +381,13 @@ describe("the grace period", () => {
 });
 
 test("a plan of old enough images has every unused one, and ends no grace period", async () => {
-  const node = (ledger: Partial<Ledger>) =>
-    prepared(aNode({ ledger: { ...emptyLedger, ...ledger } }));
+  const node = (ledger: Partial<Ledger>, uptime: bigint = hours(48)) =>
+    prepared(aNode({ uptime, ledger: { ...emptyLedger, ...ledger } }));
   const fresh = await node({});
   expect(fresh.plan.images?.candidates).toEqual([]);
   const { images } = asIfOldEnough(fresh).plan;
   expect(images?.candidates.map(({ image }) => image.id)).toEqual([idOf("idle")]);
-  const booted = asIfOldEnough(await node({ ...anOldImage.ledger, bootId: "boot-0" }));
+  const booted = asIfOldEnough(await node({ ...anOldImage.ledger, bootId: "boot-0" }, minutes(1)));
   expect(booted.plan.images?.blocks.map(({ kind }) => kind)).toEqual(["boot-grace"]);
 });
 

@@ -376,6 +376,7 @@ export const removalRow = builder<Removal>({
   kind: "image",
   subject: `sha256:${hex(1)}`,
   names: ["registry.example/team/app:1"],
+  firstSeenAt: null,
   trigger: "space",
   signal: null,
   reason: "space",

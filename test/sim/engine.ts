@@ -149,6 +149,7 @@ export function simEngine(ports: SimPorts): Engine {
         record.ledger = next;
         for (const id of next.containers.keys()) record.remembered.add(id);
       },
+      save: () => undefined,
     },
     timer: {
       monotonicNs: () => clock.monotonicNs(),

@@ -324,6 +324,7 @@ function engineOf(world: FakeWorld, record: Record_): Engine {
         memory.replace(next);
         world.ledger = next;
       },
+      save: () => undefined,
     },
     timer: {
       monotonicNs: () => world.uptime,

@@ -1,16 +1,8 @@
 // Changes the ledger of a state directory, so that a test need not wait for time to pass.
 
-import type { Ledger } from "../../src/model/ledger.ts";
-import {
-  type Duration,
-  duration,
-  instant,
-  instantFromMs,
-  seconds,
-  watched,
-} from "../../src/model/time.ts";
-import { openStore } from "../../src/store/open.ts";
-import { directChannel } from "./direct-channel.ts";
+import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
+import { type Duration, duration, seconds, watched } from "../../src/model/time.ts";
+import { ledgerText, readLedger, writeLedger } from "../../src/state/ledger-file.ts";
 
 /** Leaves the ledger as it would be had the node been observed for so much longer. */
 export const observedFor = (stateDir: string, time: Duration): Promise<void> =>
@@ -21,29 +13,32 @@ export const observedFor = (stateDir: string, time: Duration): Promise<void> =>
  * processes that go by the clocks too.
  */
 export const passesApart = (stateDir: string): Promise<void> =>
-  changeLedger(stateDir, ({ observedAt, uptime, watched: before }) => ({
+  changeLedger(stateDir, ({ uptime, watched: before }) => ({
     watched: watched(before + seconds(10)),
-    observedAt: observedAt === null ? null : instant(observedAt - seconds(10)),
     uptime: duration(uptime - seconds(10)),
   }));
 
-/** As if the last pass had left it so. */
+/** As if the last process had left it so. */
 export async function changeLedger(
   stateDir: string,
   changed: (ledger: Ledger) => Partial<Ledger>,
 ): Promise<void> {
-  const store = await openStore({
-    channel: directChannel({
-      directory: stateDir,
-      now: () => instantFromMs(Date.now()),
-    }),
+  const places = {
     directory: stateDir,
-    notify: (message) => {
-      throw new Error(message);
-    },
-  });
-  const ledger = store.ledger();
-  store.saveLedger({ ...ledger, ...changed(ledger) });
-  if (!(await store.flush())) throw new Error(`the ledger in ${stateDir} was not written`);
-  await store.close();
+    runDirectory: stateDir,
+    userId: process.getuid?.() ?? 0,
+    machineId: "",
+  };
+  const content = readLedger(places);
+  const before = content?.ledger ?? emptyLedger;
+  await writeLedger(
+    places,
+    ledgerText({
+      closed: true,
+      lastRecord: 0,
+      machineId: "",
+      ...content,
+      ledger: { ...before, ...changed(before) },
+    }),
+  );
 }

@@ -24,15 +24,11 @@ export const folderRules: Readonly<Record<string, FolderRule>> = {
     folders: ["model"],
     packages: ["node:*", "valibot", "bun:ffi", "bun:jsc", "Bun"],
   },
-  store: {
-    folders: ["model"],
-    packages: ["bun:sqlite", "Bun"],
-    oneFile: ["node:fs", "node:os", "node:path"],
-  },
+  state: { folders: ["model", "node", "policy"], packages: ["node:*", "Bun"] },
   report: { folders: ["model"], packages: ["Bun", "yaml"] },
   engine: {
-    folders: ["model", "policy", "config", "gc", "cri", "node", "report", "store"],
-    packages: ["node:*", "valibot", "Bun"],
+    folders: ["model", "policy", "config", "gc", "cri", "node", "report", "state"],
+    packages: ["node:*", "valibot"],
   },
   gc: { folders: ["model", "policy", "report"], packages: ["valibot"] },
   cli: {
@@ -42,7 +38,7 @@ export const folderRules: Readonly<Record<string, FolderRule>> = {
       "policy",
       "gc",
       "report",
-      "store",
+      "state",
       "node",
       "install",
       "agent",
@@ -55,7 +51,7 @@ export const folderRules: Readonly<Record<string, FolderRule>> = {
     packages: ["node:fs", "node:path", "node:stream/promises", "Bun"],
   },
   agent: {
-    folders: ["model", "policy", "config", "gc", "node", "report", "store", "engine"],
+    folders: ["model", "policy", "config", "gc", "node", "report", "state", "engine"],
     packages: ["node:*", "valibot"],
   },
   main: { folders: ["*"], packages: [] },

@@ -74,13 +74,13 @@ export function clockCheck(now: Instant, bootId: string, ledger: Ledger): Verdic
   const shown = secondOf(now);
   if (new Date(Number(now / 1_000_000n)).getUTCFullYear() < EARLIEST_YEAR)
     return warning(
-      `the clock says ${shown}: times in the history are wrong; ages are right, because they count observed time`,
+      `the clock says ${shown}: times in the history are wrong; ages are right, because they count uptime`,
       "set the clock, for example by NTP",
     );
   const ahead = ledger.observedAt === null ? null : since(ledger.observedAt, now);
   if (ahead !== null && ahead > SLACK)
     return warning(
-      `the ledger was last written ${humanDuration(ahead)} in the future: the clock was set back since; ages are right, because they count observed time`,
+      `the ledger was last written ${humanDuration(ahead)} in the future: the clock was set back since; ages are right, because they count uptime`,
       "check the clock",
     );
   if (!isBootId(bootId))

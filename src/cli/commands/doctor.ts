@@ -20,7 +20,7 @@ import {
   type Verdicts,
   warning,
 } from "../../report/doctor.ts";
-import type { StoreReader } from "../../store/open.ts";
+import type { StateReader } from "../../state/reader.ts";
 import { leftoverChecks } from "../checks/leftovers.ts";
 import {
   addressCheck,
@@ -89,7 +89,7 @@ async function verdictsOn(context: CommandContext, config: Config): Promise<Verd
   const looked = socket.result === "ok" ? await look(context) : null;
   const { snapshot } = looked?.prepared ?? {};
   const images = snapshot?.filesystems.find(({ roles }) => roles.includes("imagefs")) ?? null;
-  using store = open.state(config);
+  const store = open.state(config);
   const ledger = store.ledger();
   const notices = store.failure === null ? [] : [`cannot be read (${store.failure})`];
   const agent = await agentStatus(context, config);
@@ -140,7 +140,7 @@ function nodeResults(looked: Looked, limits: Limits): Verdicts {
   return nodeChecks(looked.prepared, limits);
 }
 
-function leftoverResults(looked: Looked, store: StoreReader): Verdicts {
+function leftoverResults(looked: Looked, store: StateReader): Verdicts {
   if (!looked?.prepared) return [];
   return leftoverChecks(
     looked.prepared,

@@ -89,7 +89,7 @@ async function pass(
 
 /** The disk took no records until the end. */
 function withLost(ended: Pass, lost: number, { engine }: OpenCollector): Pass {
-  const message = `the records of ${counted(lost, "removal")} could not be written to the state directory: history lacks them, and the minimum age of all images restarts`;
+  const message = `the records of ${counted(lost, "removal")} could not be written to the state directory, and the history lacks them`;
   const at = engine.observe.host.clocks().wall;
   const event: Event = { reason: "RecordsLost", message, at, passId: ended.id };
   engine.journal.event(event);

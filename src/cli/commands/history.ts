@@ -14,8 +14,7 @@ import {
   removalCodes,
   removalKinds,
 } from "../../report/history.ts";
-import type { RemovalQuery } from "../../store/history.ts";
-import type { StoreReader } from "../../store/open.ts";
+import type { RemovalQuery, StateReader } from "../../state/reader.ts";
 import { command, type Invocation, LIST, option, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
 import { ALL_OPTION, LIST_OPTIONS, print, sortOption } from "../output.ts";
@@ -48,12 +47,12 @@ const QUERY_OPTIONS = [
 export const history = command({
   name: "history",
   summary: "show what was removed, when, why, and what it freed",
-  doc: "Lists passes, oldest first; tables need --all for those with nothing to do. A filter lists only matching removals. -q and -o name print passes, or removals if filtered. Needs no agent or runtime. Records are kept for 90 days of observed time, at most 100,000 removals.",
+  doc: "Lists passes, oldest first; tables need --all for those with nothing to do. A filter lists only matching removals. -q and -o name print passes, or removals if filtered. Needs no agent or runtime. Keeps the newest 16 to 32 MiB of records.",
   options: [...QUERY_OPTIONS, ...LIST_OPTIONS, sortOption(ORDERS), ALL_OPTION],
   formats: LIST,
   run: async (context) => {
     const request = historyRequest(context, context.open.now());
-    using store = context.open.state(context.config);
+    const store = context.open.state(context.config);
     // It has been said why; an empty answer would say that nothing was removed.
     if (store.failure !== null) return exit.internal;
     const { report, cut } = readHistory(store, request);
@@ -132,7 +131,7 @@ export interface HistoryRead {
 const NOTHING: HistoryReport = { passes: [], removals: [], events: [], returned: [] };
 
 /** Passes with their removals, or removals with their passes. */
-export function readHistory(store: StoreReader, request: HistoryRequest): HistoryRead {
+export function readHistory(store: StateReader, request: HistoryRequest): HistoryRead {
   const { since, until, limit, passId } = request;
   const range = { since, until };
   if (passId === undefined && !filtersRemovals(request)) return recentPasses(store, request);
@@ -160,7 +159,7 @@ const cutTo = <Row>(limit: number, found: readonly Row[]) => ({
   cut: found.length > limit,
 });
 
-function recentPasses(store: StoreReader, request: HistoryRequest): HistoryRead {
+function recentPasses(store: StateReader, request: HistoryRequest): HistoryRead {
   const { since, until, limit, hidesIdle: hides = false } = request;
   const idle = hides ? false : undefined;
   const found = store.passes({ since, until, idle, limit: limit + 1 });
@@ -178,7 +177,7 @@ function recentPasses(store: StoreReader, request: HistoryRequest): HistoryRead 
   return { report, cut };
 }
 
-function passesOf(store: StoreReader, removals: readonly Removal[]): readonly PassRow[] {
+function passesOf(store: StateReader, removals: readonly Removal[]): readonly PassRow[] {
   const [first, last] = [removals[0], removals.at(-1)];
   if (first === undefined || last === undefined) return [];
   const ids = new Set(removals.map((removal) => removal.passId));

@@ -81,7 +81,7 @@ export const snapshot = command({
   formats: ["json"],
   run: async (context) => {
     const prepared = await planNode(context, { allLayers: true });
-    using store = context.open.state(context.config);
+    const store = context.open.state(context.config);
     context.stdout(
       snapshotText({
         ...prepared,

@@ -70,7 +70,7 @@ function pageOf(
   about: { readonly from: Instant; readonly to: Instant; readonly node: NodeNow },
 ): string {
   const { from, to, node } = about;
-  using store = context.open.state(context.config);
+  const store = context.open.state(context.config);
   const { report: history } = readHistory(store, { since: from, limit: EVERYTHING });
   return htmlReport({
     node: clean(context.open.hostName(context.env)),

@@ -72,7 +72,7 @@ export const imageFields = {
     type: duration("0s"),
     default: "0s",
     help: "remove images unused for this long; 0s: off",
-    doc: "Must exceed the minimum age. Counts observed time, so it needs the agent. At any disk usage.",
+    doc: "Must exceed the minimum age. Counts uptime, a day at most between two looks. At any disk usage.",
     kubelet: true,
   },
   imageGCInodeHighThresholdPercent: {

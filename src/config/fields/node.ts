@@ -101,7 +101,7 @@ export const containerFields = {
     type: duration("0s"),
     default: "24h",
     help: "time until a dead pod counts as deleted (cri)",
-    doc: "Dead: without a ready sandbox or a running container in two passes. Counts observed time.",
+    doc: "Dead: without a ready sandbox or a running container in two passes. Counts uptime.",
   },
 } satisfies Readonly<Record<string, FieldEntry>>;
 
@@ -221,7 +221,7 @@ export const paceFields = {
     type: duration("0s"),
     default: "5m",
     help: "grace period after a boot, without removals",
-    doc: "Also after all containers vanished at once. Counts observed time. 0s: none.",
+    doc: "Also, once a boot, after all containers vanished at once. 0s: none.",
   },
 } satisfies Readonly<Record<string, FieldEntry>>;
 

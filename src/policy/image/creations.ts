@@ -19,10 +19,10 @@ import {
   seconds,
   watchedSince,
 } from "../../model/time.ts";
+import { ageNow } from "../age-clock.ts";
 import { sameOr } from "../by-object.ts";
 import type { Listed } from "../container/ownership.ts";
 import type { CreationPatience, Facts } from "../facts.ts";
-import { observedTime } from "../observed-time.ts";
 
 /** A slow disk took 131 s for a container; a creation that fails again and again would otherwise never end. */
 const CREATION_MAX = seconds(150);
@@ -154,15 +154,15 @@ export const FULL_PATIENCE: CreationPatience = { isOver: false, own: null };
 
 /** The block by containers that are being created; empty if they hold up nothing. */
 export function creationBlock(
-  facts: Pick<Facts, "ledger" | "limits" | "creationPatience"> & {
+  facts: Pick<Facts, "ledger" | "creationPatience"> & {
     readonly snapshot: Pick<Facts["snapshot"], "creations">;
   },
 ): readonly ImageBlock[] {
-  const { ledger, limits, snapshot } = facts;
+  const { ledger, snapshot } = facts;
   const { creations } = snapshot;
   const { isOver, own } = facts.creationPatience;
   if (creations === null || isOver) return [];
-  const now = observedTime(ledger, creations.clocks, limits.memory).watched;
+  const now = ageNow(ledger, creations.clocks);
   const holding = creations.inProgress.flatMap((creation) => {
     const id = creationId(creation);
     const record = ledger.creations.get(id);

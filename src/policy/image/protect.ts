@@ -11,6 +11,7 @@ import {
   watchedSince,
 } from "../../model/time.ts";
 import { atLeastZero } from "../../model/values.ts";
+import { AGE_RESTART_MAX } from "../age-clock.ts";
 import {
   imageNames,
   type KeepPattern,
@@ -18,7 +19,6 @@ import {
   parseKeepPattern,
 } from "../keep/keep-pattern.ts";
 import { type CompiledKeepRules, matchKeepRules } from "../keep/keep.ts";
-import { AGE_RESTART_MAX } from "../observed-time.ts";
 import type { Ranked, RepositoryPlace } from "./rank.ts";
 import { isImportName, repositoryOf } from "./reference.ts";
 

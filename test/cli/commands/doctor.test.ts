@@ -13,7 +13,7 @@ import type { DirectoryFact } from "../../../src/node/directories.ts";
 import { deviceOf } from "../../../src/node/disk.ts";
 import { executableFault } from "../../../src/node/executable.ts";
 import { addressFault } from "../../../src/node/http.ts";
-import { read } from "../../store/fixture.ts";
+import { read } from "../../state/fixture.ts";
 import { aFilesystem, aLedger, anImage, aSandbox, GIB, NOW } from "../../support/build/values.ts";
 import { put, scratch } from "../../support/scratch.ts";
 import { openNodeOf } from "../open-node.ts";
@@ -89,7 +89,7 @@ async function doctor(machine: Machine = {}) {
 }
 
 const broken = scratch();
-writeFileSync(join(broken, "crigc.db"), "no database at all\n".repeat(500));
+writeFileSync(join(broken, "ledger.json"), "no database at all\n".repeat(500));
 const failing = (error: Error): Openers["node"] => {
   return async () => {
     throw error;

@@ -7,8 +7,14 @@ import { parsed } from "../../../src/cli/values.ts";
 import { passId } from "../../../src/model/ids.ts";
 import type { Pass } from "../../../src/model/pass.ts";
 import { hours, type Instant, instant, minutes, plus, toRfc3339 } from "../../../src/model/time.ts";
-import { read, write } from "../../store/fixture.ts";
-import { containerItem, imageItem, images, pass } from "../../store/history-fixture.ts";
+import { read, write } from "../../state/fixture.ts";
+import {
+  containerItem,
+  containers as containersOf,
+  imageItem,
+  images,
+  pass,
+} from "../../state/history-fixture.ts";
 import { NOW } from "../../support/build/values.ts";
 import { scratch } from "../../support/scratch.ts";
 import { crigc } from "../world.ts";
@@ -17,7 +23,7 @@ const at = (hoursAgo: number): Instant => instant(NOW - hours(hoursAgo));
 
 const directory = scratch();
 {
-  const { store } = await write(directory);
+  const { store, close } = await write(directory);
   const ended = (name: string, hoursAgo: number, change: Partial<Pass>): void => {
     const endedAt = plus(at(hoursAgo), minutes(3));
     const whole = pass(name, { startedAt: at(hoursAgo), endedAt, ...change });
@@ -43,8 +49,7 @@ const directory = scratch();
     kind: "container-gc",
     containers: { end: "done", containers, sandboxes, logs, measuredFreedBytes: 5n, errors },
   });
-  await store.flush();
-  await store.close();
+  await close();
 }
 
 const run = (...words: readonly string[]) =>
@@ -111,7 +116,7 @@ describe("history", () => {
 
   test("lists passes that had something to do, however many others there were since", async () => {
     const busy = scratch();
-    const { store } = await write(busy);
+    const { store, close } = await write(busy);
     const removing = images([imageItem(1, { startedAt: at(30) })]);
     store.passEnded(
       pass("removed", { startedAt: at(30), endedAt: at(30), images: removing }),
@@ -120,11 +125,16 @@ describe("history", () => {
     const idle = { ...images([]), end: "nothing-to-do" } as const;
     for (let hour = 29; hour > 20; hour -= 1)
       store.passEnded(
-        pass(`idle-${hour}`, { startedAt: at(hour), endedAt: at(hour), images: idle }),
+        pass(`idle-${hour}`, {
+          startedAt: at(hour),
+          endedAt: at(hour),
+          images: idle,
+          // Or they would be one record.
+          containers: hour % 2 === 0 ? null : containersOf(null),
+        }),
         null,
       );
-    await store.flush();
-    await store.close();
+    await close();
     const listed = (...words: readonly string[]) =>
       crigc(["history", "--limit", "2", ...words], {
         open: { now: () => NOW, state: () => read(busy).reader },

@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 
 import type { Openers } from "../../../src/engine/openers.ts";
 import { RuntimeError } from "../../../src/model/errors.ts";
-import { read } from "../../store/fixture.ts";
+import { read } from "../../state/fixture.ts";
 import { aLedger, anImage, aRecord, NOW } from "../../support/build/values.ts";
 import { scratch } from "../../support/scratch.ts";
 import { openNodeOf } from "../open-node.ts";

@@ -13,14 +13,6 @@ export interface SmallDisk extends AsyncDisposable {
   readonly directory: string;
 }
 
-/** An ext4 on a loop device that can be frozen, like a disk that hangs. */
-export interface FreezingDisk extends AsyncDisposable {
-  readonly directory: string;
-  /** Every writer hangs from now on; for a minute at most, whatever becomes of the test. */
-  freeze(): Promise<void>;
-  thaw(): Promise<void>;
-}
-
 export async function smallDisk(sizeBytes: number): Promise<SmallDisk> {
   const asUser = process.getuid?.() === 0 ? [] : ["--user", "--map-root-user"];
   const script = 'mount -t tmpfs -o "size=$2,mode=0777" tmpfs "$1" && echo mounted && read -r _';
@@ -30,32 +22,6 @@ export async function smallDisk(sizeBytes: number): Promise<SmallDisk> {
   );
   const directory = join(`/proc/${holder.pid}/root`, holder.place);
   return { directory, [Symbol.asyncDispose]: holder.close };
-}
-
-// Should the shell itself be killed, the session that it started thaws the disk.
-const freezer = `
-PATH=$PATH:/usr/sbin:/sbin
-truncate -s 32M "$1/disk" && mkfs.ext4 -q -F "$1/disk" && mkdir "$1/mount" && mount -o loop "$1/disk" "$1/mount" || exit 1
-echo mounted
-while read -r word; do
-  case $word in
-    freeze) fsfreeze -f "$1/mount"; setsid sh -c 'sleep 60; fsfreeze -u "$1"' sh "$1/mount" >/dev/null 2>&1 </dev/null & ;;
-    thaw) fsfreeze -u "$1/mount" ;;
-  esac || exit 1
-  echo "$word"
-done
-fsfreeze -u "$1/mount" 2>/dev/null
-umount "$1/mount" || umount -l "$1/mount"
-`;
-
-export async function freezingDisk(): Promise<FreezingDisk> {
-  const holder = await hold(["sh", "-c", freezer], []);
-  return {
-    directory: join(holder.place, "mount"),
-    freeze: () => holder.tell("freeze"),
-    thaw: () => holder.tell("thaw"),
-    [Symbol.asyncDispose]: holder.close,
-  };
 }
 
 /** Runs `shell` with a new directory as its first operand, and waits for its first line. */
@@ -92,12 +58,6 @@ async function hold(shell: readonly string[], operands: readonly string[]) {
 
 /** Why such a disk cannot be made on this machine; `null` if it can. */
 export const diskObstacle = await obstacle("a disk of its own", () => smallDisk(MiB));
-export const freezeObstacle = await obstacle("a disk that hangs", async () => {
-  const disk = await freezingDisk();
-  await disk.freeze();
-  await disk.thaw();
-  return disk;
-});
 
 async function obstacle(
   what: string,

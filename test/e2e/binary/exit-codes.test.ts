@@ -15,7 +15,7 @@ test("exit code 1 is the exit code when a hold cannot be written, or the history
   const words = ["hold", "1h", "--state-dir=/proc/no", "--run-dir=/proc/no"];
   const held = await it.crigc(...words);
   expect(held).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("/proc/no") });
-  put(it.stateDir, "crigc.db", "garbage of more than sixteen bytes");
+  put(it.stateDir, "ledger.json", "garbage of more than sixteen bytes");
   const history = await it.crigc("history", "-o", "json");
   expect(history).toMatchObject({ exitCode: 1, stdout: "" });
   expect(history.stderr).toContain("crigc run moves the file aside");

@@ -1,13 +1,17 @@
-// Nodes of any content; rows of the ledger that somebody changed; and exact JSON.
+// Nodes of any content; ledgers that somebody changed; and exact JSON.
+
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 
 import fc from "fast-check";
 
 import { FieldError, record } from "../../../src/model/codec.ts";
 import { StoreError } from "../../../src/model/errors.ts";
 import { exactJson, parseExactJson } from "../../../src/model/exact-json.ts";
-import { emptyLedger, type Ledger, ledgerCodec } from "../../../src/model/ledger.ts";
+import { emptyLedger, ledgerCodec } from "../../../src/model/ledger.ts";
 import { snapshotCodec } from "../../../src/model/snapshot.ts";
-import { ledgerChanges, ledgerOf, type LedgerRow } from "../../../src/store/ledger-rows.ts";
+import { ledgerText, readLedger } from "../../../src/state/ledger-file.ts";
 import { openNodeOf } from "../../cli/open-node.ts";
 import { crigc } from "../../cli/world.ts";
 import {
@@ -76,19 +80,22 @@ const snapshot = textTarget(
   },
 );
 
-/** All of them: nothing is removed from an empty ledger. */
-const rowsOf = (ledger: Ledger) => ledgerChanges(ledger, emptyLedger) as readonly LedgerRow[];
+const places = {
+  directory: mkdtempSync(join(tmpdir(), "crigc-fuzz-")),
+  runDirectory: tmpdir(),
+  userId: process.getuid?.() ?? 0,
+  machineId: "",
+};
+const documents = nodes.map(({ ledger }) =>
+  JSON.parse(ledgerText({ ledger, closed: true, lastRecord: 1, machineId: "" })),
+);
 
-const rows = nodes.map(({ ledger }) => rowsOf(ledger));
-
-const ledger = textTarget("ledger-rows", jsonOf(rows, ourFields), (text) => {
-  const given = JSON.parse(text) as unknown;
-  const isRow = (row: unknown): row is [string, string, string] =>
-    Array.isArray(row) && row.length === 3 && row.every((it) => typeof it === "string");
-  if (!Array.isArray(given) || !given.every(isRow)) return;
-  const read = refusedOr(() => ledgerOf(given), StoreError, FieldError, SyntaxError);
-  if (read === null) return;
-  same(ledgerOf(rowsOf(read)), read, "the ledger is read back");
+const ledger = textTarget("ledger", jsonOf(documents, ourFields), (text) => {
+  writeFileSync(join(places.directory, "ledger.json"), text);
+  const content = refusedOr(() => readLedger(places), StoreError);
+  if (content === null) return;
+  writeFileSync(join(places.directory, "ledger.json"), ledgerText(content));
+  same(readLedger(places), content, "the ledger is read back");
 });
 
 const exact = textTarget(

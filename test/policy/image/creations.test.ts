@@ -23,7 +23,7 @@ import {
   rememberAwaited,
   rememberCreations,
 } from "../../../src/policy/image/creations.ts";
-import { aContainer, aLedger, aSandbox, defaultLimits, NOW } from "../../support/build/values.ts";
+import { aContainer, aLedger, aSandbox, NOW } from "../../support/build/values.ts";
 
 const ago = (span: Duration) => instant(NOW - span);
 const ahead = (span: Duration) => instant(NOW + span);
@@ -79,7 +79,6 @@ class Node {
     const [block] = creationBlock({
       snapshot: { creations },
       ledger: this.ledger,
-      limits: defaultLimits,
       creationPatience: look.patience ?? FULL_PATIENCE,
     });
     return block?.kind === "pod-starting" ? toMs(block.remaining) : 0;

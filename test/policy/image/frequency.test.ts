@@ -34,7 +34,7 @@ function seen(
   const uptime = duration(ledger.uptime + passed);
   const wall = aSnapshot().clocks.wall;
   const snapshot = aSnapshot({ images, containers, clocks: { wall, uptime, bootId: "boot-1" } });
-  const limits = { ...defaultLimits.memory, detectionPeriod: hours(48) };
+  const limits = defaultLimits.memory;
   const its = { ledger, snapshot, usage: usageOf(snapshot), limits, pods: ledger.pods };
   return remember(its);
 }

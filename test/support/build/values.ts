@@ -221,7 +221,6 @@ export const containerLimits: ContainerLimits = {
 };
 
 export const memoryLimits: MemoryLimits = {
-  detectionPeriod: minutes(5),
   imageGcPeriod: minutes(5),
   bootGrace: minutes(5),
   deadPodTtl: hours(24),

@@ -6,9 +6,7 @@ import type {
   ContainerOutcome,
   ImageItem,
   ImageOutcome,
-  LogItem,
   Pass,
-  SandboxItem,
 } from "../../src/model/pass.ts";
 import { duration, instant } from "../../src/model/time.ts";
 import {
@@ -18,16 +16,7 @@ import {
   removedContainer,
   removedImage,
 } from "../report/build.ts";
-import {
-  aCandidate,
-  aContainer,
-  aFilesystem,
-  anImage,
-  anImagePlan,
-  aSandbox,
-} from "../support/build/values.ts";
-
-export const idOf = passId;
+import { aCandidate, aContainer, anImage } from "../support/build/values.ts";
 
 export function imageItem(
   turn: number,
@@ -50,20 +39,6 @@ export function containerItem(name: string): ContainerItem {
   const [item] = containerOutcome().containers;
   return { ...item!, planned: { ...removedContainer(1), container }, logBytes: 20n };
 }
-
-export const sandboxItem: SandboxItem = {
-  sandbox: aSandbox("s", { name: "pod", namespace: "space", state: "not-ready" }),
-  reason: { kind: "superseded" },
-  result: { kind: "failed", step: "stop", message: "it is busy", code: "failed" },
-};
-
-export const logItem: LogItem = {
-  kind: "pod-logs",
-  entry: "space_pod_u",
-  reason: { kind: "pod-gone" },
-  result: { kind: "skipped", what: "it came back" },
-  bytes: 0n,
-};
 
 export const pass = (id: string, change: Partial<Pass> = {}): Pass =>
   wholePass({
@@ -95,18 +70,3 @@ export const containers = (
   change: Partial<ContainerOutcome> = {},
 ): ContainerOutcome =>
   containerOutcome({ containers: [], sandboxes: [], logs: [], measuredFreedBytes, ...change });
-
-export const filesystem = aFilesystem({
-  device: "254:0",
-  capacityBytes: 2n ** 63n,
-  availableBytes: 10n,
-});
-
-const usage = [
-  { filesystem, usedPercent: 90, inodesUsedPercent: null, highPercent: 85, lowPercent: 80 },
-];
-/** A plan that judges that filesystem. */
-export const planOf = (change: Parameters<typeof anImagePlan>[1] = {}): Pass["plan"] => ({
-  images: anImagePlan([], { usage, ...change }),
-  containers: null,
-});

@@ -10,17 +10,16 @@ import {
   type LogItem,
   outcomeItems,
   type Pass,
-  type PassStart,
   type RemovalResult,
   type SandboxItem,
-  withLate,
 } from "../model/pass.ts";
 import type { Purpose } from "../model/plan.ts";
-import type { Filesystem, FilesystemRole } from "../model/snapshot.ts";
+import type { Filesystem } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
 
 /** What a record says of a removal that told nothing more. */
 const UNKNOWN = {
+  firstSeenAt: null,
   signal: null,
   message: null,
   reportedBytes: null,
@@ -34,7 +33,7 @@ const UNKNOWN = {
 } as const;
 
 export function imageRemoval(passId: PassId, item: ImageItem): Removal {
-  const { candidate, trigger, result, lateBytes, startedAt, took } = item;
+  const { candidate, trigger, result, startedAt, took } = item;
   const { image, chain, frees } = candidate;
   return {
     ...UNKNOWN,
@@ -42,6 +41,7 @@ export function imageRemoval(passId: PassId, item: ImageItem): Removal {
     kind: "image",
     subject: image.id,
     names: [...image.repoTags, ...image.repoDigests],
+    firstSeenAt: candidate.record.firstSeenAt,
     trigger: trigger.kind,
     signal: trigger.kind === "pressure" ? trigger.signal : null,
     reason: trigger.kind,
@@ -53,7 +53,7 @@ export function imageRemoval(passId: PassId, item: ImageItem): Removal {
     freesAtMostBytes: frees?.upperBytes ?? null,
     at: startedAt,
     took,
-    ...measuredOf(withLate(result, lateBytes)),
+    ...measuredOf(result),
   };
 }
 
@@ -111,9 +111,8 @@ function messageOf(result: RemovalResult): string | null {
   return result.kind === "skipped" ? result.what : null;
 }
 
-/** The pass as it ended, or as it began: the row of a killed pass stays like that. */
-export function passRow(pass: PassStart & Partial<Pass>): PassRow {
-  const { images = null, containers = null } = pass;
+export function passRow(pass: Pass): PassRow {
+  const { images, containers } = pass;
   const items = [
     ...(images?.items ?? []),
     ...(containers === null ? [] : outcomeItems(containers)),
@@ -126,9 +125,9 @@ export function passRow(pass: PassStart & Partial<Pass>): PassRow {
     purpose: pass.purpose.kind,
     signals: signalsOf(pass.purpose),
     startedAt: pass.startedAt,
-    endedAt: pass.endedAt ?? null,
-    dryRun: pass.dryRun ?? false,
-    error: pass.error ?? images?.error ?? pass.plan?.containers?.logsError ?? null,
+    endedAt: pass.endedAt,
+    dryRun: pass.dryRun,
+    error: pass.error ?? images?.error ?? pass.plan.containers?.logsError ?? null,
     imagesEnd: images?.end ?? null,
     containersEnd: containers?.end ?? null,
     removed: results.filter(({ kind }) => kind === "removed" || kind === "already-gone").length,
@@ -139,61 +138,24 @@ export function passRow(pass: PassStart & Partial<Pass>): PassRow {
     availableBeforeBytes: images?.availableBefore ?? null,
     availableAfterBytes: images?.availableAfter ?? null,
     capacityBytes: images?.capacityBytes ?? null,
-    steps: pass.steps ?? [],
+    steps: pass.steps,
   };
 }
 
 const signalsOf = (purpose: Purpose): PassRow["signals"] =>
   purpose.kind === "pressure" ? purpose.signals : [];
 
-/** Frequent passes that found nothing to do would fill the history. */
-export function isWorthKeeping(pass: Pass): boolean {
-  const row = passRow(pass);
-  const isQuiet = row.removed + row.failed === 0 && row.error === null && pass.events.length === 0;
-  return !isQuiet || pass.kind === "image-gc" || pass.kind === "gc";
-}
-
-/** Whether the history records the disks as this pass saw them. */
-export const isOfDisk = ({ kind, images, containers }: Pass): boolean =>
-  images !== null || kind === "pressure" || (containers?.measuredFreedBytes ?? 0n) > 0n;
-
-/** The filesystems before the pass, with the thresholds in force and what it freed. */
+/** The disks at the beginning of a pass, with the thresholds in force. */
 export function samplesOf(
-  pass: Pass,
+  { startedAt, plan }: Pass,
   filesystems: readonly Filesystem[],
-  newest: readonly DiskSample[],
 ): readonly DiskSample[] {
-  const { startedAt, plan } = pass;
-  // A container pass judges no filesystem by thresholds, so the previous ones are still in force.
-  const thresholds = new Map<string, Pick<DiskSample, "highPercent" | "lowPercent">>(
-    plan.images === null
-      ? newest.map((it) => [it.device, it])
-      : plan.images.usage.map((it) => [it.filesystem.device, it]),
-  );
-  const freed = freedOn(pass, filesystems);
-  const measured = filesystems.filter((it) => it.unmeasured === undefined);
-  return measured.map(({ unmeasured: ____, ...it }) => {
-    const { imageUsedBytes: _, imageInodesUsed: __, containerUsedBytes: ___, ...disk } = it;
-    const { highPercent = null, lowPercent = null } = thresholds.get(it.device) ?? {};
-    const freedBytes = freed.get(it.device) ?? 0n;
-    return { ...disk, at: startedAt, highPercent, lowPercent, freedBytes };
-  });
-}
-
-/** By device: images are measured where their first target is, containers where theirs are. */
-function freedOn(
-  { plan, images, containers }: Pass,
-  filesystems: readonly Filesystem[],
-): ReadonlyMap<string, bigint> {
-  const of = (role: FilesystemRole): string | undefined =>
-    filesystems.find(({ roles }) => roles.includes(role))?.device;
-  const store = of("imagefs");
-  const target = plan.images?.targets.flatMap((it) => ("device" in it ? [it.device] : []))[0];
-  const freed = new Map<string, bigint>();
-  const add = (device: string | undefined, bytes: bigint | null | undefined): void => {
-    if (device !== undefined) freed.set(device, (freed.get(device) ?? 0n) + (bytes ?? 0n));
-  };
-  add(target ?? store, images?.measuredFreedBytes);
-  add(of("containerfs") ?? store, containers?.measuredFreedBytes);
-  return freed;
+  const usage = new Map(plan.images?.usage.map((it) => [it.filesystem.device, it]));
+  return filesystems
+    .filter((it) => it.unmeasured === undefined)
+    .map(({ unmeasured: ____, ...it }) => {
+      const { imageUsedBytes: _, imageInodesUsed: __, containerUsedBytes: ___, ...disk } = it;
+      const { highPercent = null, lowPercent = null } = usage.get(it.device) ?? {};
+      return { ...disk, at: startedAt, highPercent, lowPercent };
+    });
 }

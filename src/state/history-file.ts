@@ -1,0 +1,170 @@
+/** `history.jsonl` and the older `history.1.jsonl`: one record a line, appended, and read by scanning. */
+
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  renameSync,
+  write,
+} from "node:fs";
+import { open } from "node:fs/promises";
+import { dirname } from "node:path";
+import { promisify } from "node:util";
+
+import { rowJson } from "../model/exact-json.ts";
+import { parsedJson } from "../model/values.ts";
+import { isAbsent } from "../node/files.ts";
+import {
+  fileFault,
+  headFault,
+  statePaths,
+  type StatePlaces,
+  storeError,
+  syncDirectory,
+  VERSION,
+} from "./files.ts";
+
+/** Of each of the two files. */
+export const HISTORY_BYTES_MAX = 16 * 1024 * 1024;
+/** A longer line is none of crigc's. */
+const LINE_BYTES_MAX = 1024 * 1024;
+const CHUNK_BYTES = 256 * 1024;
+const NEWLINE = 10;
+
+/** How the first line of each file begins. */
+export const FIRST_LINE = '{"record":"file"';
+const firstLine = ({ machineId }: StatePlaces): string =>
+  `${rowJson({ record: "file", version: VERSION, machineId })}\n`;
+
+/**
+ * Appends whole lines, and begins a new file first if this one is full. Only the write itself leaves the thread, so that
+ * it begins at once. Throws `StoreError`; then none is in the file.
+ */
+export async function appendLines(places: StatePlaces, lines: string): Promise<void> {
+  const { history, olderHistory } = statePaths(places);
+  try {
+    mkdirSync(dirname(history), { recursive: true, mode: 0o700 });
+    if (await appendTo(history, lines, places)) return;
+    await syncHistory(places);
+    renameSync(history, olderHistory);
+    await syncDirectory(dirname(history));
+    await appendTo(history, lines, places);
+  } catch (thrown) {
+    throw storeError(`write ${history}`, thrown);
+  }
+}
+
+/** `false`: the file is full. */
+async function appendTo(path: string, lines: string, places: StatePlaces): Promise<boolean> {
+  const flags = constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW;
+  const fd = openSync(path, flags | constants.O_NONBLOCK, 0o600);
+  try {
+    const found = fstatSync(fd);
+    if (!found.isFile()) throw new Error("it is not a regular file");
+    const { size } = found;
+    const start = size === 0 ? firstLine(places) : endsLine(fd, size) ? "" : "\n";
+    const bytes = Buffer.from(start + lines);
+    if (size > 0 && size + bytes.length > HISTORY_BYTES_MAX) return false;
+    try {
+      for (let at = 0; at < bytes.length;)
+        at += (await written(fd, bytes.subarray(at))).bytesWritten;
+    } catch (thrown) {
+      // A full disk may take a part.
+      ftruncateSync(fd, size);
+      throw thrown;
+    }
+    return true;
+  } finally {
+    closeSync(fd);
+  }
+}
+
+const written = promisify(write);
+
+/** A power cut or a full disk may have cut the last line off. */
+function endsLine(fd: number, size: number): boolean {
+  const last = Buffer.alloc(1);
+  readSync(fd, last, 0, 1, size - 1);
+  return last[0] === NEWLINE;
+}
+
+export async function syncHistory(places: StatePlaces): Promise<void> {
+  const { history } = statePaths(places);
+  try {
+    await using file = await open(history, constants.O_RDONLY | constants.O_NONBLOCK);
+    await file.sync();
+    await syncDirectory(dirname(history));
+  } catch (thrown) {
+    if (!isAbsent(thrown)) throw storeError(`write ${history}`, thrown);
+  }
+}
+
+/** Why the file cannot be used; `null`: it can, or there is none. */
+export function historyFault(path: string, places: StatePlaces): string | null {
+  const fault = fileFault(path, places);
+  if (fault !== null) return fault;
+  for (const line of linesIn([path])) {
+    const first = parsedJson(line.toString());
+    // Of a cut-off first line nothing is known.
+    return first === null ? null : headFault(Object(first), places);
+  }
+  return null;
+}
+
+/** Every line, the oldest first. Throws what the filesystem does. */
+export function* historyLines(
+  places: StatePlaces,
+  unusable: ReadonlySet<string>,
+): Generator<Buffer> {
+  const { history, olderHistory } = statePaths(places);
+  yield* linesIn([olderHistory, history].filter((path) => !unusable.has(path)));
+}
+
+function* linesIn(paths: readonly string[]): Generator<Buffer> {
+  // All are opened first: a file that becomes the older one meanwhile is read once.
+  const files = new Map<string, number>();
+  try {
+    for (const path of paths.toReversed()) {
+      const fd = openForReading(path);
+      if (fd === null) continue;
+      const { dev, ino } = fstatSync(fd, { bigint: true });
+      if (files.has(`${dev}:${ino}`)) closeSync(fd);
+      else files.set(`${dev}:${ino}`, fd);
+    }
+    for (const fd of [...files.values()].toReversed()) yield* linesOf(fd);
+  } finally {
+    for (const fd of files.values()) closeSync(fd);
+  }
+}
+
+function openForReading(path: string): number | null {
+  try {
+    return openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch (thrown) {
+    if (isAbsent(thrown)) return null;
+    throw thrown;
+  }
+}
+
+function* linesOf(fd: number): Generator<Buffer> {
+  let held = Buffer.alloc(0);
+  const chunk = Buffer.alloc(CHUNK_BYTES);
+  for (;;) {
+    const length = readSync(fd, chunk, 0, CHUNK_BYTES, null);
+    const text = Buffer.concat([held, chunk.subarray(0, length)]);
+    let from = 0;
+    for (let end = text.indexOf(NEWLINE); end >= 0; end = text.indexOf(NEWLINE, from)) {
+      if (end > from) yield text.subarray(from, end);
+      from = end + 1;
+    }
+    // Of a line without an end only the beginning is kept, which is no record.
+    held = text.subarray(from, from + LINE_BYTES_MAX);
+    if (length > 0) continue;
+    if (held.length > 0) yield held;
+    return;
+  }
+}

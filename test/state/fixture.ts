@@ -1,0 +1,57 @@
+// A state directory for a test, opened as the process that holds the node opens it and as a command that reads does.
+
+import { join } from "node:path";
+
+import type { Clocks } from "../../src/model/snapshot.ts";
+import { duration, instantFromMs } from "../../src/model/time.ts";
+import type { StatePlaces } from "../../src/state/files.ts";
+import { openReader } from "../../src/state/reader.ts";
+import { Recorder } from "../../src/state/recorder.ts";
+import { State } from "../../src/state/state.ts";
+
+export const now = instantFromMs(Date.parse("2026-01-02T03:04:05Z"));
+
+export const clocksAt = (uptime: bigint, bootId = "boot"): Clocks => ({
+  wall: now,
+  uptime: duration(uptime),
+  bootId,
+});
+
+/** `run`: the run directory is within the state directory's. */
+export const placesOf = (directory: string, machineId = ""): StatePlaces => ({
+  directory,
+  runDirectory: join(directory, "..", "run"),
+  userId: process.getuid?.() ?? 0,
+  machineId,
+});
+
+interface Opening {
+  readonly clocks?: Clocks;
+  readonly machineId?: string;
+}
+
+export async function write(directory: string, { clocks, machineId }: Opening = {}) {
+  const notices: string[] = [];
+  const state = await State.open({
+    ...placesOf(directory, machineId),
+    clocks: () => clocks ?? clocksAt(1n),
+    notify: (notice) => notices.push(notice),
+  });
+  return { state, store: new Recorder(state), notices, close: () => closed(state) };
+}
+
+export const closed = (state: State): Promise<void> => state.close(AbortSignal.timeout(10_000));
+
+export function read(
+  directory: string,
+  { clocks, machineId, isOwner = true }: Opening & { readonly isOwner?: boolean } = {},
+) {
+  const notices: string[] = [];
+  const reader = openReader({
+    ...placesOf(directory, machineId),
+    clocks: () => clocks ?? clocksAt(1n),
+    notify: (notice) => notices.push(notice),
+    isOwner,
+  });
+  return { reader, notices };
+}
