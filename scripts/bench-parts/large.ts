@@ -113,8 +113,7 @@ export class LargeBench {
     const bare = await this.#bareCosts(removed);
     const { lists } = bare;
     // The fake runtime frees nothing, so what the disk says must not end the pass.
-    const reported = "--space-accounting=reported";
-    const atMost = (left: number) => ["gc", "--images", reported, `--max-images=${left}`];
+    const atMost = (left: number) => ["gc", "--images", `--image-store-budget=${left}M`];
     const first = sum(lists, bare.statuses);
     const firstRuns = [
       await this.#measure("first plan, nothing known", ["plan"], first),
@@ -145,7 +144,7 @@ export class LargeBench {
   async agent(seconds: number): Promise<AgentResult> {
     const idle = await this.#runAgent([], seconds);
     const busy = await this.#runAgent(
-      [`--max-images=${this.#images}`, "--image-gc-period=1s"],
+      [`--image-store-budget=${this.#images}M`, "--image-gc-period=1s"],
       seconds,
     );
     return {
@@ -165,7 +164,7 @@ export class LargeBench {
    */
   async soak(passes: number): Promise<readonly [number, number]> {
     const child = this.#startAgent([
-      `--max-images=${this.#images}`,
+      `--image-store-budget=${this.#images}M`,
       "--image-gc-period=1s",
       "--container-gc-period=1s",
     ]);

@@ -41,7 +41,6 @@ export function nodeFlags(
     `--container-logs-dir=${home}/containers`,
     `--root-dir=${home}/root`,
     "--pod-source=cri",
-    "--space-accounting=reported",
     "--boot-grace=0s",
   ];
 }

@@ -128,7 +128,7 @@ const onDisk = (home: string) => ({ imageFilesystems: [{ mountpoint: home }] });
 const flagsOf = (home: string, runtime: FakeRuntime, stateDir: string): readonly string[] => [
   ...nodeFlags(home, runtime, stateDir),
   `--minimum-image-ttl-duration=${MINIMUM_AGE_MS}ms`,
-  `--max-images=${IMAGES_MAX}`,
+  `--image-store-budget=${IMAGES_MAX}M`,
   "--image-gc-period=300ms",
   "--image-detection-period=300ms",
   "--container-gc-period=1s",

@@ -28,7 +28,7 @@ const flags = [
 ];
 const agentFlags = [
   ...flags,
-  "--max-images=1",
+  "--image-store-budget=1900k",
   "--image-gc-period=200ms",
   "--container-gc-period=200ms",
   "--image-detection-period=200ms",

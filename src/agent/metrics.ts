@@ -205,7 +205,6 @@ const isFutile = ({ images }: Pass): boolean =>
   images?.end === "futile" || images?.end === "nothing-freed";
 
 const isShort = (pass: Pass): boolean =>
-  pass.images?.end === "removal-limit" ||
   pass.images?.end === "settle-exhausted" ||
   pass.images?.end === "age-removal-errors" ||
   (pass.images?.end === "candidates-exhausted" &&

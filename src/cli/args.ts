@@ -66,7 +66,7 @@ interface OptionToken {
   readonly kind: "option";
   /** Without dashes. */
   readonly name: string;
-  /** As given: `--max-images`, `-v`. */
+  /** As given: `--keep-per-repository`, `-v`. */
   readonly written: string;
   /** `null`: not given. */
   readonly text: string | null;

@@ -27,7 +27,7 @@ export const exitTable: Readonly<Record<number, string>> = {
   [exit.runtime]:
     "runtime unreachable or too old, a list or stat failed, or capacity 0; log directories unreadable (the rest was done)",
   [exit.shortfall]:
-    "target not reached: too little can be freed (`futile`, `nothing-freed`), --max-removals-per-pass reached, freed space not visible yet, or interrupted; images still too young, in the grace period after a boot, or a container being created",
+    "target not reached: too little can be freed (`futile`, `nothing-freed`), freed space not visible yet, or interrupted; images still too young, in the grace period after a boot, or a container being created",
   [exit.partial]:
     "some removals failed or had no effect, the rest was done; a named image is in use or kept by a rule (rm)",
   [exit.busy]: "a second run, or gc waited longer than --runtime-request-timeout for another pass",
@@ -131,7 +131,6 @@ const SHORT: Readonly<Record<ImageEnd, (plan: ImagePlan) => boolean>> = {
   futile: always,
   "nothing-freed": always,
   "settle-exhausted": always,
-  "removal-limit": always,
   stopped: always,
   "nothing-to-do": never,
   "target-reached": never,

@@ -3,7 +3,7 @@ import { ConfigError, type ConfigIssue, configIssue } from "../model/errors.ts";
 import type { Limits } from "../model/limits.ts";
 import type { LoopName } from "../model/pass.ts";
 import type { KubeletOptions } from "../model/ports.ts";
-import { duration, hours, toMs } from "../model/time.ts";
+import { duration, toMs } from "../model/time.ts";
 import { thresholdsOf } from "./eviction.ts";
 import { type FieldName, type Values } from "./fields.ts";
 import { besideKubelet } from "./kubelet.ts";
@@ -62,25 +62,15 @@ export function configOf(written: Written, isBeside: (rootDir: string | null) =>
   };
 }
 
-/** What `--compat kubelet` implies, of the grace period only the default. */
-const KUBELET_IMPLIES = {
-  spaceAccounting: "reported",
-  whenFutile: "collect",
-  bootGrace: duration(0n),
-  collectForeign: true,
-  // The kubelet has no limit; this is longer than anybody intends.
-  maxStopGracePeriod: hours(24),
-} as const;
+/** What `--compat kubelet` implies. */
+const KUBELET_IMPLIES = { bootGrace: duration(0n), collectForeign: true } as const;
 
 /** With the settings that `--compat kubelet` implies, which appear with its source. */
 function withImplied({ values, sources }: Settings): Settings {
   if (values.compat !== "kubelet") return { values, sources };
-  const { maxStopGracePeriod, ...always } = KUBELET_IMPLIES;
-  const implied =
-    sources.maxStopGracePeriod.kind === "default" ? { ...always, maxStopGracePeriod } : always;
-  const names = Object.keys(implied).map((name) => [name, sources.compat]);
+  const names = Object.keys(KUBELET_IMPLIES).map((name) => [name, sources.compat]);
   return {
-    values: { ...values, ...implied },
+    values: { ...values, ...KUBELET_IMPLIES },
     sources: { ...sources, ...Object.fromEntries(names) },
   };
 }
@@ -93,25 +83,18 @@ function limitsOf(values: Values): Limits {
       lowPercent: values.imageGCLowThresholdPercent,
       minimumAge: values.imageMinimumGCAge,
       maximumAge: values.imageMaximumGCAge,
-      inodeHighPercent: values.imageGCInodeHighThresholdPercent,
-      inodeLowPercent: values.imageGCInodeLowThresholdPercent,
       storeBudgetBytes: values.imageStoreBudget,
-      maxImages: values.maxImages,
       keepLoaded: values.keepLoaded,
       keepPerRepository: values.keepPerRepository ?? 0,
-      order: values.imageOrder,
       infraImages: values.podInfraContainerImage,
-      whenFutile: values.whenFutile,
-      accounting: values.spaceAccounting,
-      maxRemovalsPerPass: values.maxRemovalsPerPass,
-      removalInterval: values.removalInterval,
+      whenFutile: compat === "kubelet" ? "collect" : "keep",
+      accounting: compat === "kubelet" ? "reported" : "measured",
       compat,
     },
     containers: {
       minimumAge: values.minimumContainerTTLDuration,
       maximumPerPodContainer: values.maximumDeadContainersPerContainer,
       maximumContainers: values.maximumDeadContainers,
-      stopGraceMax: values.maxStopGracePeriod,
       collectForeign: values.collectForeign,
       compat,
     },

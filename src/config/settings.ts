@@ -22,7 +22,7 @@ export interface Source {
 
 interface Place {
   readonly kind: Exclude<Source["kind"], "default" | "kubelet">;
-  /** `/etc/crigc/crigc.yaml:12`, `CRIGC_MAX_IMAGES`, `--max-images`. */
+  /** `/etc/crigc/crigc.yaml:12`, `CRIGC_KEEP_PER_REPOSITORY`, `--keep-per-repository`. */
   readonly at: string;
 }
 

@@ -28,8 +28,6 @@ type Order = readonly [name: FieldName, must: string, other: FieldName, holds: b
 function ordersOf(values: Values): readonly Order[] {
   const { imageGCLowThresholdPercent: low, imageGCHighThresholdPercent: high } = values;
   const { imageMaximumGCAge: maximum, imageMinimumGCAge: minimum } = values;
-  const inodesLow = values.imageGCInodeLowThresholdPercent ?? -1;
-  const inodesHigh = values.imageGCInodeHighThresholdPercent ?? Infinity;
   return [
     ["imageGCLowThresholdPercent", "be below", "imageGCHighThresholdPercent", low < high],
     [
@@ -38,18 +36,11 @@ function ordersOf(values: Values): readonly Order[] {
       "imageMinimumGCAge",
       maximum === 0n || maximum > minimum,
     ],
-    [
-      "imageGCInodeLowThresholdPercent",
-      "be below",
-      "imageGCInodeHighThresholdPercent",
-      inodesLow < inodesHigh,
-    ],
   ];
 }
 
 /** The first has no effect without the second. */
 const COMPANIONS: readonly (readonly [FieldName, FieldName])[] = [
-  ["imageGCInodeLowThresholdPercent", "imageGCInodeHighThresholdPercent"],
   ["kubeletClientCert", "kubeletClientKey"],
   ["kubeletClientKey", "kubeletClientCert"],
 ];
@@ -58,14 +49,9 @@ const COMPANIONS: readonly (readonly [FieldName, FieldName])[] = [
 function compatIssues(settings: Settings): readonly ConfigIssue[] {
   const { values, sources } = settings;
   const contradicting: readonly (readonly [FieldName, boolean])[] = [
-    ["spaceAccounting", values.spaceAccounting !== "reported"],
-    ["whenFutile", values.whenFutile !== "collect"],
-    ["imageOrder", values.imageOrder !== "recent"],
     ["bootGrace", values.bootGrace !== 0n],
     ["collectForeign", !values.collectForeign],
-    ["imageGCInodeHighThresholdPercent", values.imageGCInodeHighThresholdPercent !== null],
     ["imageStoreBudget", values.imageStoreBudget !== null],
-    ["maxImages", values.maxImages !== null],
   ];
   const compat = `${nameOf(settings, "compat")} kubelet${fromOf(settings, "compat")}`;
   return contradicting

@@ -12,7 +12,6 @@ import type { PodReading } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
 import { readClocks, timer, wallClock } from "../node/clock.ts";
 import { commitBy, diskOf } from "../node/disk.ts";
-import { EventHook } from "../node/executable.ts";
 import { readHold } from "../node/hold.ts";
 import { sendHook } from "../node/http.ts";
 import { hadKeepRules, readKeepRules, setHadKeepRules } from "../node/keep-files.ts";
@@ -23,7 +22,6 @@ import { logDeleter } from "../node/log-remover.ts";
 import { collectIfGrown } from "../node/process.ts";
 import { parseKeepPattern } from "../policy/keep/keep-pattern.ts";
 import { parseKeepFile } from "../policy/keep/keep.ts";
-import { document, eventJson, toJson } from "../report/document.ts";
 import { journalOf } from "./journal.ts";
 import { countedMemory, openState, stateOnDisk } from "./ledger.ts";
 import type { Log } from "./log.ts";
@@ -110,19 +108,8 @@ export async function openEngine(options: CollectorOptions) {
   const { memory, recorder } =
     owner === null ? await openState(config(), self, warn) : stateOf(owner, values);
   const limits = () => config().limits;
-  const hook = new EventHook(warn);
-  const onEvent = (event: Event): void => {
-    const executable = config().values.eventHook;
-    if (executable !== null) hook.send(executable, eventText(event));
-    options.onEvent(event);
-  };
   const reader = reading(config, { runtime, host, owner });
-  const own = journalOf({
-    ...options,
-    onEvent,
-    recorder: owner === null ? recorder : null,
-    now: wallClock,
-  });
+  const own = journalOf({ ...options, recorder: owner === null ? recorder : null, now: wallClock });
   const engine: Engine = {
     ...reader,
     memory: countedMemory(memory, limits),
@@ -139,15 +126,12 @@ export async function openEngine(options: CollectorOptions) {
     engine,
     /** `null`: a dry run. */
     recorder,
-    /** Writes what is still to be written, and waits for the event hook, both for a bounded time. */
+    /** Writes what is still to be written, for a bounded time. */
     close: async (): Promise<void> => {
       if (owner === null) await recorder?.state.close(AbortSignal.timeout(CLOSE_MS));
-      await hook.close();
     },
   };
 }
-
-const eventText = (event: Event): string => `${toJson(document("Event", eventJson(event)))}\n`;
 
 const refuse = async (): Promise<never> => {
   throw new AssertionError("a dry run removes nothing");

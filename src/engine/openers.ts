@@ -14,7 +14,6 @@ import { duration, toMs } from "../model/time.ts";
 import { readClocks, timer, wallClock } from "../node/clock.ts";
 import { directoryFact, filesIn, walkDirectories } from "../node/directories.ts";
 import { deviceOf } from "../node/disk.ts";
-import { executableFault } from "../node/executable.ts";
 import { writeAnswerFile, writeWholeFile } from "../node/files.ts";
 import { type HoldRequest, readHold, releaseHold, writeHold } from "../node/hold.ts";
 import { addressFault } from "../node/http.ts";
@@ -188,7 +187,6 @@ function machineOf(config: Config) {
     directory: directoryFact,
     /** The device of the filesystem that a path is or would be on, as in `Filesystem`; `null`: unknown. */
     device: (path: string) => deviceOf(path).catch(() => null),
-    executableFault,
     addressFault,
     kubelet: () => kubeletFact(rootDirectoryOf(config.values.rootDir)),
   };

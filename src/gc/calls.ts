@@ -1,9 +1,7 @@
 /** Calls of a runtime that may be slow or silent: how many at once and how fast, when to stop, and what to ask again later. */
 
-import { failureCode, isUnanswered, RuntimeError, wasUnanswered } from "../model/errors.ts";
-import type { ImageResult, RemovalResult } from "../model/pass.ts";
+import { failureCode, RuntimeError, wasUnanswered } from "../model/errors.ts";
 import type { RuntimeWriter, Timer } from "../model/ports.ts";
-import { type Duration, toMs } from "../model/time.ts";
 import { mapBounded } from "../model/values.ts";
 
 /** Concurrent calls for details: enough to hide a socket's latency, too few to crowd out a kubelet. */
@@ -212,50 +210,6 @@ export async function unlessHanging(work: Promise<unknown>, timer: Timer): Promi
   const end = (): void => ended.abort();
   await Promise.race([work.then(end, end), timer.sleep(HANGING_MS, ended.signal)]);
   return ended.signal.aborted;
-}
-
-type PaceVerdict = "go" | "stopped" | "removal-limit";
-
-interface PaceOptions {
-  readonly maxRemovalsPerPass: number | null;
-  readonly removalInterval: Duration;
-  readonly timer: Timer;
-  readonly signal: AbortSignal;
-}
-
-/** Refused removals do not count towards the limit; refused in every pass, they would leave nothing of it to the rest. */
-export const isCounted = (result: ImageResult | RemovalResult): boolean =>
-  result.kind === "removed" ||
-  result.kind === "ghost" ||
-  (result.kind === "failed" && isUnanswered(result.code));
-
-/** The pace of the removals of a pass: their limit, a pause between them, and the request to stop. */
-export class Pace {
-  readonly #options: PaceOptions;
-  #begun = 0;
-  #counted = 0;
-
-  constructor(options: PaceOptions) {
-    this.#options = options;
-  }
-
-  /** Asked before each removal; call `begin` when it happens. */
-  async allows(): Promise<PaceVerdict> {
-    const { maxRemovalsPerPass, removalInterval, timer, signal } = this.#options;
-    if (signal.aborted) return "stopped";
-    if (maxRemovalsPerPass !== null && this.#counted >= maxRemovalsPerPass) return "removal-limit";
-    if (this.#begun > 0 && removalInterval > 0n) await timer.sleep(toMs(removalInterval), signal);
-    return signal.aborted ? "stopped" : "go";
-  }
-
-  begin(): void {
-    this.#begun += 1;
-  }
-
-  /** Called with the result of each removal that began. */
-  end(result: ImageResult | RemovalResult): void {
-    if (isCounted(result)) this.#counted += 1;
-  }
 }
 
 export const silentWords = (count: number): string =>

@@ -1,7 +1,6 @@
 /** Executes a plan with the engine, and records the outcome in the ledger. */
 
 import type { PassId } from "../model/ids.ts";
-import type { Limits } from "../model/limits.ts";
 import {
   type ContainerOutcome,
   type ImageEnd,
@@ -13,12 +12,10 @@ import type { ContainerPlan, ImagePlan, ImageTarget, Plan } from "../model/plan.
 import type { Snapshot } from "../model/snapshot.ts";
 import { unjudged } from "../policy/container/containers.ts";
 import { containerPlan } from "../policy/decide.ts";
-import { waitsForCreations } from "../policy/image/judge.ts";
-import { raiseAgingTerm } from "../policy/image/rank.ts";
 import { forgetRemoved } from "../policy/remember.ts";
 import { storeFilesystem } from "../policy/space/disk.ts";
 import { rememberGain, rememberNothingFreed } from "../policy/space/freed.ts";
-import { hurried, isCounted } from "./calls.ts";
+import { hurried } from "./calls.ts";
 import type { CreationWait } from "./creation-wait.ts";
 import { freshNode } from "./fresh-view.ts";
 import type { Observer } from "./observe.ts";
@@ -66,9 +63,6 @@ export async function collectContainers(
     held: () => engine.hold().kind !== "none",
     measureAvailable:
       path === null ? null : async () => (await engine.observe.disk.measure(path)).availableBytes,
-    maxRemovalsPerPass: shareOf(limits.images.maxRemovalsPerPass, prepared.plan),
-    removalInterval: limits.images.removalInterval,
-    stopGraceMax: limits.containers.stopGraceMax,
     inOrder: limits.containers.compat === "kubelet",
     signal: run.signal,
     say: (message) => engine.journal.say(1, message),
@@ -87,31 +81,15 @@ export async function collectContainers(
   return outcome;
 }
 
-/**
- * Under pressure, half of the limit is left to images, which may only wait for a container that is being created: where
- * containers die all the time, they would use all of it in each pass.
- */
-const shareOf = <Limit extends number | null>(
-  maxRemovalsPerPass: Limit,
-  { images }: Pick<Plan, "images">,
-): Limit | number =>
-  maxRemovalsPerPass !== null &&
-  images?.purpose === "pressure" &&
-  (images.candidates.length > 0 || waitsForCreations({ images }))
-    ? Math.floor(maxRemovalsPerPass / 2)
-    : maxRemovalsPerPass;
-
 export async function collectImages(
   engine: Engine,
   prepared: Prepared,
   run: PassContext & {
     readonly signal: AbortSignal;
-    /** What came of containers in the same pass, whose removals count towards the same limit; `null`: they go on. */
-    readonly before: ContainerOutcome | null;
   },
 ): Promise<ImageOutcome> {
   const { snapshot, limits } = prepared;
-  const { containers, images: plan } = prepared.plan;
+  const { images: plan } = prepared.plan;
   if (plan === null) throw new Error("an image plan is executed only where there is one");
   const node = freshNode({ ...run, engine, first: snapshot });
   const { outcome: removed, freed } = await removeImages({
@@ -119,12 +97,10 @@ export async function collectImages(
     ...engine.observe,
     ...run,
     plan,
-    facts: { ...prepared, limits: containers === null ? limits : limitsBeside(limits, plan, run) },
+    facts: prepared,
     now: () => run.steps.now(),
     look: () => node.get(run.signal),
     done: (item: ImageItem) => {
-      if (item.result.kind === "removed")
-        engine.memory.replace(raiseAgingTerm(engine.memory.current(), item));
       engine.journal.imageDone(run.id, item);
     },
   });
@@ -171,24 +147,6 @@ export const withoutImageGain = (
   containers === null || (images?.measuredFreedBytes ?? 0n) === 0n
     ? containers
     : { ...containers, measuredFreedBytes: null };
-
-/** The limit of removals per pass, less what containers used, or may still use. */
-function limitsBeside(
-  limits: Limits,
-  plan: ImagePlan,
-  { before }: { readonly before: ContainerOutcome | null },
-): Limits {
-  const { maxRemovalsPerPass } = limits.images;
-  if (maxRemovalsPerPass === null) return limits;
-  const used = before === null ? shareOf(maxRemovalsPerPass, { images: plan }) : countedOf(before);
-  const left = Math.max(0, maxRemovalsPerPass - used);
-  return { ...limits, images: { ...limits.images, maxRemovalsPerPass: left } };
-}
-
-const countedOf = ({ containers, sandboxes, logs }: ContainerOutcome): number =>
-  [...containers, ...sandboxes, ...logs.filter(({ kind }) => kind === "pod-logs")].filter(
-    ({ result }) => isCounted(result),
-  ).length;
 
 const containerPath = (snapshot: Snapshot): string | null =>
   snapshot.filesystems.find(({ roles }) => roles.includes("containerfs"))?.path ??

@@ -4,7 +4,6 @@ import type { ImageOutcome } from "../model/pass.ts";
 import type { ImagePlan, ImageTarget } from "../model/plan.ts";
 import type { DiskReader, Timer } from "../model/ports.ts";
 import type { Facts } from "../policy/facts.ts";
-import { distinctImages } from "../policy/image/image-index.ts";
 import { BYTES_PER_REPORTED_BYTE, countedStoreBytes } from "../policy/space/disk.ts";
 import { TELLING_BYTES } from "../policy/space/freed.ts";
 import type { Progress } from "../policy/space/targets.ts";
@@ -39,7 +38,6 @@ export class Meter {
   #reportedTotal = 0n;
   #estimatedBytes = 0n;
   #removed = 0;
-  #imageCount: number;
 
   constructor(input: MeterInput) {
     const { snapshot, limits } = input.facts;
@@ -53,7 +51,6 @@ export class Meter {
       this.#disks.set(place.device, new PassDisk(place));
     this.#counted = this.#disksOf(wanted.length > 0 ? wanted.slice(0, 1) : this.stores);
     this.#wantedBytes = wantedOf(targets);
-    this.#imageCount = distinctImages(snapshot.images, "any").length;
   }
 
   get disks(): readonly PassDisk[] {
@@ -171,7 +168,6 @@ export class Meter {
    * `estimatedBytes`: what it frees by its layers, in reported sizes.
    */
   credit(reportedBytes: bigint, estimatedBytes = reportedBytes): bigint {
-    this.#imageCount -= 1;
     this.#estimatedBytes += estimatedBytes;
     this.#reportedBytes += reportedBytes;
     this.#reportedTotal += reportedBytes;
@@ -192,10 +188,6 @@ export class Meter {
     for (const disk of this.disks) disk.forgetRemoval();
   }
 
-  listed(imageCount: number): void {
-    this.#imageCount = imageCount;
-  }
-
   /** The gain of a removal counts as soon as it is measured. */
   progress(): Progress {
     const disks = this.disks.flatMap((disk) => {
@@ -212,7 +204,6 @@ export class Meter {
       accounting: this.#accounting,
       disks: new Map(disks),
       storeBytes: storeBytes && storeBytes - this.#gained(this.#disksOf(this.stores)),
-      imageCount: this.#imageCount,
       reportedBytes: this.#reportedBytes,
       estimatedBytes: this.#estimatedBytes,
       removed: this.#removed,

@@ -146,7 +146,6 @@ function imageFailure(pass: Pass, images: ImageOutcome): string | null {
     case "target-reached":
     case "own-gain-reached":
     case "futile":
-    case "removal-limit":
     case "settle-exhausted":
     case "age-removal-errors":
     case "stopped":

@@ -207,7 +207,7 @@ class RunningPass {
   async #removeImages(first: Prepared): Promise<void> {
     const prepared = await this.#decidedForImages(first);
     if (prepared === null) return;
-    const run = { ...this.#context, signal: this.#signal, before: this.#containers };
+    const run = { ...this.#context, signal: this.#signal };
     this.#images = await this.#context.steps.run("execute", () =>
       collectImages(this.#engine, prepared, run),
     );

@@ -22,7 +22,6 @@ import type {
 } from "../model/ports.ts";
 import type { ContainerRemoveReason, SandboxRemoveReason } from "../model/reason.ts";
 import type { Container, Sandbox } from "../model/snapshot.ts";
-import type { Duration } from "../model/time.ts";
 import type { Listed } from "../policy/container/ownership.ts";
 import type { Fate, OthersRemovals } from "./calls.ts";
 import type { PodLists } from "./pod-lists.ts";
@@ -50,11 +49,6 @@ export interface ContainerExecution extends Pick<
   readonly held: () => boolean;
   /** Available bytes of the filesystem that holds the containers; `null`: not measured. */
   readonly measureAvailable: (() => Promise<bigint>) | null;
-  /** Containers, sandboxes and log directories together; `null`: no limit. */
-  readonly maxRemovalsPerPass: number | null;
-  readonly removalInterval: Duration;
-  /** The longest grace period of a container that has to be stopped. */
-  readonly stopGraceMax: Duration;
   /** Sequentially and in the order of the plan, as in the kubelet. */
   readonly inOrder: boolean;
   /** Cancels a status or a stop; a requested removal is awaited, unless disk pressure waits. */

@@ -5,7 +5,7 @@ import type { ContainerItem, ContainerOutcome, LogItem, SandboxItem } from "../m
 import type { ContainerPlan, PlannedContainer } from "../model/plan.ts";
 import { atLeastZero } from "../model/values.ts";
 import { unjudged } from "../policy/container/containers.ts";
-import { HANGING_NS, inLanes, OthersRemovals, Pace, UNANSWERED_MAX } from "./calls.ts";
+import { HANGING_NS, inLanes, OthersRemovals, UNANSWERED_MAX } from "./calls.ts";
 import { Ended, type FreshContainerPlan, freshContainerPlan } from "./fresh-container-plan.ts";
 import type { Fresh } from "./fresh-view.ts";
 import { LogUse } from "./log-users.ts";
@@ -18,6 +18,7 @@ import {
   untouchedLogs,
 } from "./remove-container.ts";
 import { containerOfLink, linkReason, removeLink, removePodLogs } from "./remove-logs.ts";
+import { STOP_GRACE_MAX } from "./stop-pod.ts";
 
 /** Pods processed in parallel. More than two, so that two hanging calls do not block the others. */
 const LANES = 4;
@@ -36,7 +37,6 @@ export const removeContainers = (execution: ContainerExecution): Promise<Contain
 
 class ContainerRemovals {
   readonly #execution: ContainerExecution;
-  readonly #pace: Pace;
   readonly #fresh: Fresh<FreshContainerPlan>;
   readonly #logUse: LogUse | null;
   readonly #others: OthersRemovals;
@@ -49,17 +49,14 @@ class ContainerRemovals {
   #stoppingNs = 0n;
 
   constructor(execution: ContainerExecution) {
-    const { plan, timer, signal, logUsers: users, maxRemovalsPerPass } = execution;
+    const { plan, timer, signal, logUsers: users } = execution;
     // If the directories could not be read, nothing is known about the files in them either.
     const logs = plan.logsError === null ? execution.logs : null;
     this.#execution = { ...execution, logs };
-    this.#pace = new Pace(execution);
     this.#fresh = freshContainerPlan(execution);
     this.#others = new OthersRemovals(timer, signal);
     this.#logUse = logs === null ? null : new LogUse({ users, logs, timer }, this.#removed, signal);
-    // With a pace, or with a limit, removals follow the order of the plan.
-    const inOrder = execution.inOrder || maxRemovalsPerPass !== null;
-    this.#lanes = inOrder || execution.removalInterval > 0n ? 1 : LANES;
+    this.#lanes = execution.inOrder ? 1 : LANES;
     this.#errors = new Set(unjudged(plan));
   }
 
@@ -130,7 +127,7 @@ class ContainerRemovals {
 
   /** Stopping many containers takes long even if each stop is short; the next pass continues. */
   #tooLong({ stopFirst }: PlannedContainer): string | undefined {
-    const longestNs = this.#execution.stopGraceMax * BigInt(STOPS_IN_SUCCESSION_MAX);
+    const longestNs = STOP_GRACE_MAX * BigInt(STOPS_IN_SUCCESSION_MAX);
     if (!stopFirst || this.#stoppingNs <= longestNs) return undefined;
     return "it must be stopped first, and stopping containers took too long in this pass";
   }
@@ -147,7 +144,6 @@ class ContainerRemovals {
     items: Item[],
     { item, note, unanswered, tookNs }: Removed<Item> & { readonly tookNs: bigint },
   ) {
-    this.#pace.end(item.result);
     if (item.result.kind === "removed") this.#removed.add(id);
     if (note !== undefined) this.#errors.add(note);
     this.#record(items, item);
@@ -189,12 +185,11 @@ class ContainerRemovals {
       await userOf().catch(() => undefined);
       if (!(await this.#mayBegin(() => this.#fresh.value.going.has(directory.entry)))) continue;
       const item = await removePodLogs(directory, decision.reason, { logs, userOf, signal });
-      this.#pace.end(item.result);
       this.#record(this.#logs, item);
     }
   }
 
-  /** Links take no space worth a limit, and there may be thousands: only a request to stop ends this. */
+  /** There may be thousands of links; only a request to stop ends this. */
   async #removeLinks(): Promise<void> {
     const { logs, runtime, backoff, signal } = this.#execution;
     if (logs === null) return;
@@ -241,15 +236,12 @@ class ContainerRemovals {
       this.#errors.add(`${name}: ${unanswered} calls got no answer; the next pass does the rest`);
   }
 
-  /** Whether it is still removed, by lists that are recent enough. Also checked after the pause, which may be long. */
+  /** Whether it is still removed, by lists that are recent enough. */
   async #mayBegin(mayGo: () => boolean): Promise<boolean> {
     await this.#stayFresh();
     if (!mayGo()) return false;
-    const verdict = await this.#pace.allows();
-    if (verdict !== "go") throw new Ended(verdict);
-    this.#pace.begin();
-    await this.#stayFresh();
-    return mayGo();
+    if (this.#execution.signal.aborted) throw new Ended("stopped");
+    return true;
   }
 
   /** Lists may be a second old, unless a status contradicts them; a hold counts at once. */

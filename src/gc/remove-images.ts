@@ -14,12 +14,11 @@ import {
 import type { ImageCandidate, ImagePlan, ImageTarget } from "../model/plan.ts";
 import type { DiskReader } from "../model/ports.ts";
 import type { ImageTrigger } from "../model/reason.ts";
-import type { Image, Snapshot } from "../model/snapshot.ts";
+import type { Image } from "../model/snapshot.ts";
 import { duration, type Instant } from "../model/time.ts";
-import { distinctImages } from "../policy/image/image-index.ts";
 import { changed } from "../policy/image/judge.ts";
 import { childStillThere, withListed } from "../policy/layer/layer-order.ts";
-import { OthersRemovals, Pace, silentWords, UNANSWERED_MAX } from "./calls.ts";
+import { OthersRemovals, silentWords, UNANSWERED_MAX } from "./calls.ts";
 import { freshJudgement, type FreshNode, type JudgementInput } from "./fresh-view.ts";
 import { Meter } from "./meter.ts";
 import {
@@ -67,7 +66,6 @@ class ImageRemovals {
   readonly #meter: Meter;
   readonly #stopRule: StopRule;
   readonly #recheck: ReturnType<typeof freshJudgement>;
-  readonly #pace: Pace;
   /** Removals in a row without an answer, on which the runtime may still be working. */
   #silent = 0;
   /** Since when the pass has waited, for its next removal. */
@@ -79,8 +77,6 @@ class ImageRemovals {
   readonly #ghosts: Image[] = [];
   readonly #removed = new Set<ImageId>();
   #error: string | null = null;
-  /** The lists by which images were counted. */
-  #counted: Snapshot;
 
   constructor(execution: ImageExecution) {
     const { facts, timer, signal } = execution;
@@ -89,11 +85,9 @@ class ImageRemovals {
     this.#execution = execution;
     this.#limits = limits;
     this.#signal = signal;
-    this.#counted = snapshot;
     this.#meter = new Meter(execution);
     this.#stopRule = new StopRule(execution, this.#meter);
     this.#recheck = freshJudgement(execution);
-    this.#pace = new Pace({ ...limits, timer, signal });
     const others = new OthersRemovals(timer, signal);
     this.#removing = { ...execution, info: snapshot.runtime, others };
   }
@@ -153,12 +147,11 @@ class ImageRemovals {
   async #step(planned: ImageCandidate, trigger: ImageTrigger): Promise<ImageEnd | null> {
     const { timer, facts } = this.#execution;
     this.#idleNs = timer.monotonicNs();
-    const verdict = await this.#pace.allows();
-    if (verdict !== "go") return verdict;
+    if (this.#signal.aborted) return "stopped";
     const { fresh, loss } = await this.#listAndMeasure();
     this.#creditLate();
     if (this.#signal.aborted) return "stopped";
-    // Others may have freed space while this pass waited, paused or listed.
+    // Others may have freed space while this pass waited or listed.
     const relieved = trigger.kind === "age" ? null : this.#stopRule.reached();
     if (relieved !== null) return relieved;
     this.#error = loss;
@@ -175,7 +168,6 @@ class ImageRemovals {
     const item: ImageItem = { candidate, trigger, result, startedAt, took };
     this.#items.push(item);
     if (result.kind === "removed") this.#itemsBytes += result.measuredBytes;
-    this.#pace.end(result);
     if (result.kind === "removed") this.#removed.add(candidate.image.id);
     this.#execution.done(item);
     if (this.#error !== null) return this.#signal.aborted ? "stopped" : "observation-failed";
@@ -194,7 +186,7 @@ class ImageRemovals {
     this.#itemsBytes += bytes;
   }
 
-  /** Others wrote or deleted while this pass waited for a list, a container or its own pace. */
+  /** Others wrote or deleted while this pass waited for a list or a container. */
   async #retarget(): Promise<void> {
     const { retarget, timer } = this.#execution;
     if (retarget === undefined || timer.monotonicNs() - this.#idleNs < RETARGET_NS) return;
@@ -207,7 +199,6 @@ class ImageRemovals {
     const { timer, disk } = this.#execution;
     for (let attempt = 1; ; attempt += 1) {
       const fresh = await this.#execution.look();
-      this.#count(fresh.snapshot);
       const startNs = timer.monotonicNs();
       await this.#retarget();
       const loss = this.#limits.compat === "none" ? await lossWords(fresh.snapshot, disk) : null;
@@ -218,15 +209,8 @@ class ImageRemovals {
     }
   }
 
-  #count(snapshot: Snapshot): void {
-    if (snapshot === this.#counted) return;
-    this.#counted = snapshot;
-    this.#meter.listed(distinctImages(snapshot.images, "any").length);
-  }
-
   async #remove(candidate: ImageCandidate, trigger: ImageTrigger): Promise<ImageResult> {
     this.#execution.starting?.();
-    this.#pace.begin();
     const removed = await removeImage(this.#removing, candidate, this.#signal);
     try {
       return await this.#resultOf(candidate, removed, trigger);

@@ -11,10 +11,12 @@ import type {
   Timer,
 } from "../model/ports.ts";
 import type { Container } from "../model/snapshot.ts";
-import { type Duration, toMs } from "../model/time.ts";
+import { durationFromMs, toMs } from "../model/time.ts";
 
 /** A container always gets this long, whatever is recorded and however long the handler took. */
 const GRACE_MIN_SECONDS = 2;
+/** Longer grace periods are cut to this. */
+export const STOP_GRACE_MAX = durationFromMs(30_000);
 const NS_PER_SECOND = 1_000_000_000n;
 
 export interface StopPorts {
@@ -22,8 +24,6 @@ export interface StopPorts {
   readonly writer: Pick<RuntimeWriter, "stopContainer" | "execSync">;
   readonly hooks: HookCaller;
   readonly timer: Timer;
-  /** Longer grace periods are cut to this. */
-  readonly stopGraceMax: Duration;
   /** Cancels the handler and the stop. */
   readonly signal: AbortSignal;
 }
@@ -37,7 +37,7 @@ export async function stopGracefully(
   detail: ContainerDetail,
   ports: StopPorts,
 ): Promise<string | null> {
-  const graceSeconds = graceSecondsOf(detail.annotations, toMs(ports.stopGraceMax) / 1000);
+  const graceSeconds = graceSecondsOf(detail.annotations, toMs(STOP_GRACE_MAX) / 1000);
   const startNs = ports.timer.monotonicNs();
   const handlerError =
     graceSeconds > 0 ? await runPreStop({ container, detail, graceSeconds }, ports) : null;

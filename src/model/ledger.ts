@@ -31,7 +31,6 @@ import {
   podUid,
   sandboxId,
 } from "./ids.ts";
-import { frequencyRecord } from "./records.ts";
 import type { Duration, Instant, ObservedTime } from "./time.ts";
 
 /** An image that is still listed after its removal, which was answered or may still be in progress. */
@@ -67,21 +66,17 @@ export const imageFields = {
   names: text,
   sizeBytes: bytes,
   ghost: nullable(ghost),
-  /** `null`: only its arrival, before any removal in the order `frequent`. */
-  frequency: sparse(frequencyRecord),
 };
 export type ImageRecord = RecordOf<typeof imageFields>;
 
 /** The record of an image that was not seen in use since it was first seen. */
 export const unusedRecord = (
-  of: Pick<ImageRecord, "firstSeenAt" | "firstSeenWatched" | "names" | "sizeBytes"> &
-    Partial<Pick<ImageRecord, "frequency">>,
+  of: Pick<ImageRecord, "firstSeenAt" | "firstSeenWatched" | "names" | "sizeBytes">,
 ): ImageRecord => ({
   ageRestartedWatched: null,
   lastUsedAt: null,
   lastUsedWatched: null,
   ghost: null,
-  frequency: null,
   ...of,
 });
 
@@ -229,8 +224,6 @@ export const stateFields = {
   ageRestartedWatched: sparse(watchedNs),
   /** Records may be missing or old: the next observation restarts the minimum age. */
   ageRestartDue: flag,
-  /** The greatest key of an image removed for a target in the order `frequent`; `null`: none was. */
-  agingTerm: sparse(count),
   /** Whether any container was listed at the last observation. */
   hadContainers: flag,
   /** Passes in a row, none under pressure, that waited for containers being created and removed no image. */
@@ -251,7 +244,6 @@ export const emptyLedger: Ledger = {
   graceReason: null,
   ageRestartedWatched: null,
   ageRestartDue: false,
-  agingTerm: null,
   hadContainers: false,
   images: new Map(),
   containers: new Map(),

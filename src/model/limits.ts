@@ -13,26 +13,15 @@ export interface ImageLimits {
   readonly minimumAge: Duration;
   /** Images unused for longer are removed at any disk usage; 0: off. */
   readonly maximumAge: Duration;
-  /** Percent of inodes at which collection starts; `null`: off. */
-  readonly inodeHighPercent: number | null;
-  /** `null`: a little below the high one. */
-  readonly inodeLowPercent: number | null;
   /** Maximum size of the image store in bytes; `null`: off. */
   readonly storeBudgetBytes: bigint | null;
-  /** Maximum number of images on the node; `null`: off. */
-  readonly maxImages: number | null;
   /** Keep images that came from an archive. */
   readonly keepLoaded: boolean;
   /** Keep the N most recently used tags of each repository; 0: off. */
   readonly keepPerRepository: number;
-  /** Which image goes first: the one unused for longest, or the one used least often, with dynamic aging. */
-  readonly order: "recent" | "frequent";
   readonly infraImages: readonly string[];
   readonly whenFutile: "keep" | "collect";
   readonly accounting: "measured" | "reported";
-  /** Maximum removals per pass; `null`: no limit. */
-  readonly maxRemovalsPerPass: number | null;
-  readonly removalInterval: Duration;
   readonly compat: Compat;
 }
 
@@ -46,8 +35,6 @@ export interface ContainerLimits {
   readonly maximumPerPodContainer: number;
   /** Dead instances kept on the node; negative: no limit. */
   readonly maximumContainers: number;
-  /** The longest grace period of a container that has to be stopped before it is removed. */
-  readonly stopGraceMax: Duration;
   readonly collectForeign: boolean;
   readonly compat: Compat;
 }

@@ -60,7 +60,6 @@ export type ImageEnd =
   | "candidates-exhausted"
   | "futile"
   | "blocked"
-  | "removal-limit"
   /** The time to wait for delayed space is used up; the rest is left to the next pass. */
   | "settle-exhausted"
   /** Removals in a row gave no space back, or CRI-O has no room for one that would. */
@@ -156,14 +155,7 @@ export interface LogItem {
 }
 
 export interface ContainerOutcome {
-  readonly end:
-    | "done"
-    | "blocked"
-    /** `--max-removals-per-pass` was reached; the rest is left to the next pass. */
-    | "removal-limit"
-    | "stopped"
-    | "observation-failed"
-    | "dry-run";
+  readonly end: "done" | "blocked" | "stopped" | "observation-failed" | "dry-run";
   readonly containers: readonly ContainerItem[];
   readonly sandboxes: readonly SandboxItem[];
   readonly logs: readonly LogItem[];

@@ -78,12 +78,6 @@ export type ImageTarget =
       readonly maximumBytes: bigint;
       readonly wantedBytes: bigint;
     }
-  | {
-      readonly kind: "image-count";
-      readonly trigger: ImageTrigger;
-      readonly maximumImages: number;
-      readonly wantedImages: number;
-    }
   /** No target: every candidate is removed. */
   | { readonly kind: "everything"; readonly trigger: ImageTrigger };
 
@@ -98,8 +92,6 @@ export interface Bounds {
 export interface ImageCandidate {
   readonly image: Image;
   readonly record: ImageRecord;
-  /** Its place in the order `frequent`; absent in the order `recent`. */
-  readonly orderKey?: number;
   /** `age`: it is removed at any disk usage, before all others. Otherwise the triggers that are met. */
   readonly triggers: readonly ImageTrigger[];
   /** Observed time since the later of first seen and last used. */
@@ -134,7 +126,6 @@ export interface KeptImage {
   readonly image: Image;
   readonly record: ImageRecord;
   /** As of candidates. */
-  readonly orderKey?: number;
   readonly reason: ImageKeepReason;
   /** Codes of the rules that were evaluated, in order; the last one decided. */
   readonly tried: readonly ImageKeepReason["kind"][];
@@ -194,7 +185,6 @@ export interface ImagePlan {
 export type PlanNote =
   /** The filesystem reports more available than its capacity. */
   | { readonly kind: "clamped"; readonly path: string }
-  | { readonly kind: "removal-limit"; readonly limit: number }
   /** Removals gave no space back there: the pass goes on after the first image only if that one does. */
   | { readonly kind: "one-tried"; readonly path: string }
   /** Why no image is removed for a disk that triggers, while some are removed for something else. */

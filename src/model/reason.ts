@@ -84,9 +84,7 @@ export type ImageKeepReason =
 
 export type ImageTrigger =
   | { readonly kind: "space" }
-  | { readonly kind: "inodes" }
   | { readonly kind: "budget" }
-  | { readonly kind: "count" }
   | { readonly kind: "age" }
   | { readonly kind: "pressure"; readonly signal: Signal }
   | { readonly kind: "all-unused" };

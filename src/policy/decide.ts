@@ -1,17 +1,18 @@
 /** Decides for the whole node: containers, sandboxes and logs first, then images as if these were already removed. */
+import type { ContainerId } from "../model/ids.ts";
 import type { ContainerPlan, Plan } from "../model/plan.ts";
 import { decideContainers } from "./container/containers.ts";
 import type { Listed } from "./container/ownership.ts";
 import { judgePods, podView } from "./container/pods.ts";
 import type { Facts } from "./facts.ts";
-import { decideImages, type GoneBefore } from "./image/images.ts";
+import { decideImages } from "./image/images.ts";
 import { standingBlocks } from "./image/judge.ts";
 import { selectedContainers, selectionOf } from "./selection.ts";
 
 /** The only way to make a plan, for `plan`, `explain`, dry runs, `gc` and the agent. */
 export function decide(facts: Facts): Plan {
   const containers = facts.parts.containers === "none" ? null : containerPlan(facts);
-  const images = facts.parts.images ? decideImages(facts, goneBefore(containers)) : null;
+  const images = facts.parts.images ? decideImages(facts, removedBefore(containers)) : null;
   return { containers, images };
 }
 
@@ -36,13 +37,7 @@ export function containerPlan(facts: Facts, fresh: Listed | null = null): Contai
   return parts.containers === "logs" ? { ...selected, containers: [], sandboxes: [] } : selected;
 }
 
-/** Images are judged as if the planned containers were removed. */
-function goneBefore(plan: ContainerPlan | null): GoneBefore {
-  const { containers, sandboxes, podLogs } = plan ?? { containers: [], sandboxes: [], podLogs: [] };
-  const isRemoved = (it: { readonly decision: { readonly kind: string } }): boolean =>
-    it.decision.kind === "remove";
-  return {
-    containers: new Set(containers.filter(isRemoved).map(({ container }) => container.id)),
-    removals: [...containers, ...sandboxes, ...podLogs].filter(isRemoved).length,
-  };
+function removedBefore(plan: ContainerPlan | null): ReadonlySet<ContainerId> {
+  const removed = plan?.containers.filter(({ decision }) => decision.kind === "remove") ?? [];
+  return new Set(removed.map(({ container }) => container.id));
 }

@@ -8,14 +8,12 @@ import {
   type PodRecord,
 } from "../model/ledger.ts";
 import type { MemoryLimits } from "../model/limits.ts";
-import { frequencyOf } from "../model/records.ts";
 import type { Image, RuntimeInfo, Snapshot } from "../model/snapshot.ts";
 import { hours, type ObservedTime, watched } from "../model/time.ts";
 import { ageNow, isSameBoot } from "./age-clock.ts";
 import { keyed } from "./by-object.ts";
 import { rememberCreations } from "./image/creations.ts";
 import { distinctImages, namesText } from "./image/image-index.ts";
-import { countUses, newContainersOf } from "./image/rank.ts";
 import type { Usage } from "./image/usage.ts";
 import { rememberOrigins } from "./layer/origins.ts";
 import { stillNothingFreed } from "./space/freed.ts";
@@ -31,10 +29,6 @@ export interface Remember {
   readonly pods: ReadonlyMap<PodUid, PodRecord>;
 }
 
-/** With the containers that no earlier observation has seen, counted by image. */
-type Remembering = Remember & { readonly newContainers: ReadonlyMap<ImageId, number> };
-const NONE: Remembering["newContainers"] = new Map();
-
 /** The next ledger. Applying the same snapshot twice changes nothing. */
 export function remember(given: Remember): Ledger {
   const { snapshot } = given;
@@ -44,9 +38,7 @@ export function remember(given: Remember): Ledger {
   const containers = keyed(ledger.containers, snapshot.containers, ({ id }) =>
     containerRecord({ ledger, snapshot }, id),
   );
-  const newContainers =
-    containers === ledger.containers ? NONE : newContainersOf(ledger, snapshot, given.usage);
-  const input = { ...given, ledger, newContainers };
+  const input = { ...given, ledger };
   const images = keyed(ledger.images, distinctImages(snapshot.images, "last"), (image) =>
     imageRecord(input, image, now),
   );
@@ -60,7 +52,6 @@ export function remember(given: Remember): Ledger {
     watched: now,
     ageRestartedWatched: ledger.ageRestartDue ? now : ledger.ageRestartedWatched,
     ageRestartDue: false,
-    agingTerm: ledger.agingTerm,
     hadContainers: snapshot.containers.length > 0,
     images,
     containers,
@@ -102,14 +93,8 @@ export function recallImage(ledger: Ledger, id: ImageId, before: ImageRecord): L
   const record =
     since === undefined || since.lastUsedAt === null
       ? before
-      : { ...before, ...useSince(before, since) };
+      : { ...before, lastUsedAt: since.lastUsedAt, lastUsedWatched: since.lastUsedWatched };
   return { ...ledger, images: new Map(ledger.images).set(id, record) };
-}
-
-/** Its arrival while the removal was under way was none. */
-function useSince(before: ImageRecord, { lastUsedAt, lastUsedWatched, frequency }: ImageRecord) {
-  const uses = frequencyOf(before).uses + frequencyOf({ frequency }).uses - 1;
-  return { lastUsedAt, lastUsedWatched, frequency: frequency && { ...frequency, uses } };
 }
 
 /** What crigc removed did not vanish: it starts no grace period, and the next list need not include it. */
@@ -151,8 +136,8 @@ function graceOf({ ledger, snapshot, limits }: Remember, now: ObservedTime): Gra
   return left > 0n ? { graceUntil: watched(now + left), graceReason: "boot" } : NO_GRACE;
 }
 
-function imageRecord(input: Remembering, image: Image, now: ObservedTime): ImageRecord {
-  const { ledger, snapshot, usage, newContainers } = input;
+function imageRecord(input: Remember, image: Image, now: ObservedTime): ImageRecord {
+  const { ledger, snapshot, usage } = input;
   const before = ledger.images.get(image.id);
   const names = namesText(image);
   const used = usage.users.has(image.id);
@@ -178,10 +163,6 @@ function imageRecord(input: Remembering, image: Image, now: ObservedTime): Image
     names,
     sizeBytes: image.sizeBytes,
     ghost,
-    frequency: countUses(ledger, before, {
-      inUseAt: used ? now : null,
-      newContainers: newContainers.get(image.id) ?? 0,
-    }),
   };
 }
 

@@ -179,8 +179,6 @@ function detailsOf(thing: Thing, now: string): readonly string[] {
     `size: ${humanBytes(thing.sizeBytes)} (reported)`,
     `first seen: ${ago(thing.firstSeenAt)}`,
     `last used: ${isInUse ? "now" : lastUsedAt === null ? "not since then" : ago(lastUsedAt)}`,
-    thing.orderKey !== undefined &&
-      `uses since it came: ${thing.uses}; key in the order of removal: ${thing.orderKey}`,
     "unusedForMs" in thing && `unused for: ${humanMs(thing.unusedForMs)}`,
   ]);
 }

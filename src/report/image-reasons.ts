@@ -66,9 +66,7 @@ export const imageKeep = reasons<ImageKeepReason>({
 
 export const IMAGE_TRIGGERS: ReasonTable<ImageTrigger> = {
   space: { title: "disk usage", text: () => "disk usage over the high threshold" },
-  inodes: { title: "inode usage", text: () => "inode usage over the high threshold" },
   budget: { title: "store budget", text: () => "images over the store budget" },
-  count: { title: "too many images", text: () => "more images than the maximum" },
   age: { title: "maximum age", text: () => "unused for longer than the maximum age" },
   pressure: {
     title: "disk pressure",
@@ -147,10 +145,6 @@ export const planNote = reasons<PlanNote>({
     title: "more available than the capacity",
     text: ({ path }) =>
       `${clean(path)} reports more available than its capacity; crigc treats it as empty`,
-  },
-  "removal-limit": {
-    title: "maximum removals per pass",
-    text: ({ limit }) => `at most ${counted(limit, "removal")} per pass; the next pass continues`,
   },
   "one-tried": {
     title: "one image is tried",

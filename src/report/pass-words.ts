@@ -31,7 +31,6 @@ const ENDS: Readonly<Record<ImageEnd | ContainerOutcome["end"], string>> = {
   "candidates-exhausted": "no candidates left, target not reached",
   futile: "the remaining candidates cannot reach the target, so they are kept",
   blocked: "removal is blocked",
-  "removal-limit": "maximum removals per pass reached",
   "settle-exhausted": "space of removed images has not appeared yet; the next pass continues",
   "nothing-freed": "removals give no space back",
   "age-removal-errors": "cannot remove images over the maximum age, so no space was freed",

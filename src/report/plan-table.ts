@@ -139,9 +139,6 @@ export const candidateColumns = (screen: Screen): Columns<CandidateJson> => [
   column("SIZE", ({ sizeBytes }) => humanBytes(sizeBytes), RIGHT),
   // Estimated by layers.
   column("FREES", ({ freesBytes }) => bytesCell(freesBytes), OPTIONAL),
-  // In the order `frequent`.
-  column("USES", ({ uses = "-" }) => String(uses), OPTIONAL),
-  column("KEY", ({ orderKey = "-" }) => String(orderKey), OPTIONAL),
   column("UNUSED FOR", ({ unusedForMs }) => humanMs(unusedForMs), RIGHT),
   // An image that was never seen in use is unused since crigc first saw it.
   column("LAST USED", ({ lastUsedAt }) => (lastUsedAt === null ? "-" : dayOf(lastUsedAt)), {

@@ -13,7 +13,6 @@ import {
   type PlannedContainer,
   type PlannedSandbox,
 } from "../model/plan.ts";
-import { frequencyOf } from "../model/records.ts";
 import { duration, toRfc3339 } from "../model/time.ts";
 import { type PodReason, podReasons, podSourceWords } from "./container-reasons.ts";
 import { usageJson } from "./disk.ts";
@@ -105,17 +104,10 @@ export const candidateJson = (candidate: ImageCandidate, place: number) => ({
   place,
   ...imageJson(candidate.image),
   ...recordJson(candidate.record),
-  ...orderJson(candidate),
   ...jsonOf(candidate, "unusedFor"),
   triggers: candidate.triggers.map(imageTrigger.json),
   expected: candidate.expected,
   ...freesJson(candidate),
-});
-
-/** Absent unless the order is `frequent`. */
-const orderJson = ({ record, orderKey }: Pick<KeptImage, "record" | "orderKey">) => ({
-  uses: orderKey === undefined ? undefined : frequencyOf(record).uses,
-  orderKey,
 });
 
 /** Estimated bytes by its layers; absent if unknown. */
@@ -131,7 +123,6 @@ export type KeptJson = ReturnType<typeof keptJson>;
 export const keptJson = (kept: KeptImage) => ({
   ...imageJson(kept.image),
   ...recordJson(kept.record),
-  ...orderJson(kept),
   reason: imageKeep.json(kept.reason),
   tried: kept.tried,
 });
@@ -182,8 +173,6 @@ export function targetWords(target: ImageTarget): string {
       return `free ${counted(target.wantedInodes, "inode")} on ${clean(target.path)} (to ${target.inodesFree} free): ${why}`;
     case "store-bytes":
       return `shrink the image store by ${humanBytes(target.wantedBytes)} (to ${humanBytes(target.maximumBytes)}): ${why}`;
-    case "image-count":
-      return `remove ${counted(target.wantedImages, "image")} (down to ${target.maximumImages}): ${why}`;
     case "everything":
       return `remove every candidate: ${why}`;
     default:

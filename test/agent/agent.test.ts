@@ -163,9 +163,12 @@ test("a container pass interrupted by one under pressure is not a failure, neith
 });
 
 describe("an image pass whose removals take a minute each yields to one under pressure", () => {
-  /** Runs until such a pass, down to `maxImages`, has begun and the disk is full; the one before it has failed. */
-  async function filled(maxImages: number): Promise<Simulation> {
-    const limits = { ...simLimits, images: { ...simLimits.images, maxImages } };
+  /** Runs until such a pass, down to so many images, has begun and the disk is full; the one before it has failed. */
+  async function filled(left: number): Promise<Simulation> {
+    const limits = {
+      ...simLimits,
+      images: { ...simLimits.images, storeBudgetBytes: BigInt(left) * 1_000n * MIB },
+    };
     const sim = aNode(60, {
       refit: (engine, { clock, record }) => ({
         ...engine,

@@ -97,7 +97,6 @@ describe("after a pass that leaves a threshold met", () => {
 
   test.each([
     ["is futile", 2, {}],
-    ["is at the limit of removals", 40, { maxRemovalsPerPass: 1 }],
     [
       "has the kubelet's rules",
       2,
@@ -257,7 +256,7 @@ describe("on a node whose images take fifteen seconds to list,", () => {
     const sim = await aSlowNode({ ...ONLY_PRESSURE, "image-gc": MINUTE });
     sim.fill(5, sim.node.disks[1]);
     const { images } = sim.weather.limits;
-    sim.weather.limits = { ...simLimits, images: { ...images, maxImages: 35 } };
+    sim.weather.limits = { ...simLimits, images: { ...images, storeBudgetBytes: 35_000n * MIB } };
     await sim.run(10 * MINUTE);
     expect(sim.passes("pressure").length).toBeGreaterThan(5);
     expect(sim.record.removals).toHaveLength(5);

@@ -10,7 +10,7 @@ import { scratch } from "../support/scratch.ts";
 import { crigc } from "./world.ts";
 
 const FILE = "/etc/crigc/crigc.yaml";
-const broken = { [FILE]: "maxImages: [" };
+const broken = { [FILE]: "keepPerRepository: [" };
 
 test("help goes to stdout; without a command it goes to stderr and the exit code is 2", async () => {
   const help = expect.stringMatching(/^Usage: crigc COMMAND/);
@@ -29,15 +29,19 @@ test.each(["config --max-image 5 --keep", "config", "version", "--version", "com
 test("install names the flags whose settings it does not write", async () => {
   const words = ["install", `--root=${scratch()}`, "--dry-run"];
   expect(await crigc(words)).toMatchObject({ code: 0, stderr: "" });
-  expect(await crigc([...words, "--max-images=5", "--keep=a"])).toMatchObject({
+  expect(await crigc([...words, "--keep-per-repository=5", "--keep=a"])).toMatchObject({
     code: 0,
     stderr:
-      "crigc: install writes no settings: add --max-images, --keep to /etc/crigc/crigc.yaml\n",
+      "crigc: install writes no settings: add --keep-per-repository, --keep to /etc/crigc/crigc.yaml\n",
   });
 });
 
 test("control characters in foreign text never reach the terminal", async () => {
-  const { stderr } = await crigc(["config", "--max-images=\u001b[31m5\u0007", "--st\u001bate"]);
+  const { stderr } = await crigc([
+    "config",
+    "--keep-per-repository=\u001b[31m5\u0007",
+    "--st\u001bate",
+  ]);
   expect(stderr).not.toContain("\u001b");
   expect(stderr).not.toContain("\u0007");
   const file = await crigc(["config"], { files: { [FILE]: ours('"a\\e[31mb": 1') } });

@@ -12,12 +12,12 @@ const FLAGS =
   image-gc-low-threshold minimum-image-ttl-duration image-minimum-gc-age image-maximum-gc-age
   minimum-container-ttl-duration maximum-dead-containers-per-container maximum-dead-containers eviction-hard
   eviction-soft eviction-soft-grace-period eviction-minimum-reclaim eviction-pressure-transition-period
-  pod-infra-container-image config config-dir keep keep-dir keep-loaded keep-per-repository image-order image-store-budget
-  max-images image-gc-inode-high-threshold image-gc-inode-low-threshold pod-source kubelet-endpoint kubelet-ca-file
-  kubelet-client-cert kubelet-client-key kubelet-token-file dead-pod-ttl max-stop-grace-period boot-grace collect-foreign pod-logs-dir
-  container-logs-dir root-dir space-accounting max-removals-per-pass removal-interval when-futile compat
+  pod-infra-container-image config config-dir keep keep-dir keep-loaded keep-per-repository image-store-budget
+  pod-source kubelet-endpoint kubelet-ca-file
+  kubelet-client-cert kubelet-client-key kubelet-token-file dead-pod-ttl boot-grace collect-foreign pod-logs-dir
+  container-logs-dir root-dir compat
   image-gc-period image-detection-period image-cache-period container-gc-period pressure-period state-dir run-dir
-  metrics-bind-address event-hook logging-format v dry-run`
+  metrics-bind-address logging-format v dry-run`
     .split(/\s+/)
     .filter((flag) => flag !== "");
 

@@ -70,11 +70,11 @@ test("a drop-in of one kind overrides a file of the other", () => {
   const files = {
     [FILE]: KUBEADM,
     [`${DROP_INS}/10-kubelet.conf`]: kubelets("imageGCHighThresholdPercent: 91"),
-    [`${DROP_INS}/20-own.yaml`]: ours("maxImages: 7"),
+    [`${DROP_INS}/20-own.yaml`]: ours("keepPerRepository: 7"),
   };
   const config = load({ files });
   expect(config.limits.images.highPercent).toBe(91);
-  expect(config.limits.images.maxImages).toBe(7);
+  expect(config.limits.images.keepPerRepository).toBe(7);
 });
 
 describe("beside a kubelet", () => {

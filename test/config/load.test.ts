@@ -73,6 +73,6 @@ test("a file that is not a regular one, or has 50 MB, is refused without being r
 
 test("the files that were read are listed", () => {
   const path = join(folder, "good.yaml");
-  writeFileSync(path, ours("maxImages: 5\n"));
+  writeFileSync(path, ours("keepPerRepository: 5\n"));
   expect(loadFrom(path, empty)).toEqual([path]);
 });

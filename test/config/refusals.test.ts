@@ -35,23 +35,15 @@ const refused: Readonly<Record<string, readonly (string | Sources)[]>> = {
     },
     "--image-gc-high-threshold=70",
     "--image-maximum-gc-age=2m",
-    "--image-gc-inode-low-threshold=80",
-    "--image-gc-inode-low-threshold=80 --image-gc-inode-high-threshold=80",
-    "--image-gc-inode-high-threshold=0",
     "--kubelet-client-cert=/c.pem",
     "--kubelet-client-key=/k.pem",
     "--eviction-soft=imagefs.available<10%,memory.available<1Gi",
   ],
   "what contradicts --compat kubelet": [
-    "--compat=kubelet --space-accounting=measured",
-    "--compat=kubelet --when-futile=keep",
     "--compat=kubelet --boot-grace=1m",
     "--compat=kubelet --collect-foreign=false",
-    "--compat=kubelet --max-images=5",
-    "--compat=kubelet --image-order=frequent",
     "--compat=kubelet --image-store-budget=1Gi",
-    "--compat=kubelet --image-gc-inode-high-threshold=90",
-    { files: { [FILE]: ours("whenFutile: keep") }, flags: [["compat", "kubelet"]] },
+    { files: { [FILE]: ours("collectForeign: false") }, flags: [["compat", "kubelet"]] },
   ],
   "eviction thresholds that the kubelet refuses (vector 52)": [
     "--eviction-hard=disk.available<10%",
@@ -87,7 +79,7 @@ const refused: Readonly<Record<string, readonly (string | Sources)[]>> = {
   ],
   "all errors at once": [
     {
-      files: { [FILE]: ours("maxImages: 0\nbootGrace: soon") },
+      files: { [FILE]: ours("keepPerRepository: 0\nbootGrace: soon") },
       env: { CRIGC_DRY_RUN: "maybe" },
       flags: [["eviction-hard", "nodefs.available<150%"]],
     },
@@ -106,7 +98,7 @@ const refused: Readonly<Record<string, readonly (string | Sources)[]>> = {
     "kind: KubeletConfiguration\napiVersion: crigc/v1\n",
   ].map(whole),
   "notations, with their lines": [
-    "maxImages: 1\nkeep: [a, b\nbootGrace: 1m\n",
+    "keepPerRepository: 1\nkeep: [a, b\nbootGrace: 1m\n",
     "a: &x {b: 1}",
     "a: &x [*x, *x]",
     "<<: {a: 1}",
@@ -164,7 +156,7 @@ test.each(Object.entries(refused))("refused: %s", (_, all) => {
 });
 
 test.each([
-  ["JSON on one line", json('"keep":["a"],"maxImages":2,"keep":[]'), "keep"],
+  ["JSON on one line", json('"keep":["a"],"keepPerRepository":2,"keep":[]'), "keep"],
   [
     "JSON within a map",
     json('"evictionHard":{"imagefs.available":"5%","imagefs.available":"50%"}'),
@@ -187,14 +179,9 @@ test.each([
 test.each([
   "--image-maximum-gc-age=2m1ns",
   "--minimum-image-ttl-duration=1ns",
-  "--compat=kubelet --space-accounting=reported",
-  "--compat=kubelet --when-futile=collect",
   "--compat=kubelet --boot-grace=0s",
   "--compat=kubelet --collect-foreign=true",
-  "--compat=kubelet --max-images=off",
-  "--compat=kubelet --image-order=recent",
   "--compat=kubelet --image-store-budget=off",
-  "--compat=kubelet --image-gc-inode-high-threshold=off",
   "--compat=kubelet --keep-loaded=true",
   "--compat=kubelet --keep-per-repository=3",
   "--eviction-hard=imagefs.available<1073741824",
@@ -212,22 +199,17 @@ test.each([
 });
 
 test("an unknown variable gives a warning with a suggestion", () => {
-  expect(load({ env: { CRIGC_MAX_IMAGE: "5" } }).warnings).toEqual([
-    "unknown environment variable CRIGC_MAX_IMAGE; did you mean CRIGC_MAX_IMAGES?",
+  expect(load({ env: { CRIGC_KEEP_PER_REPOSITOR: "5" } }).warnings).toEqual([
+    "unknown environment variable CRIGC_KEEP_PER_REPOSITOR; did you mean CRIGC_KEEP_PER_REPOSITORY?",
   ]);
 });
 
-test("a high inode threshold alone leaves the low one to policy", () => {
-  const { images } = load(sourcesOf("--image-gc-inode-high-threshold=90")).limits;
-  expect([images.inodeHighPercent, images.inodeLowPercent]).toEqual([90, null]);
-});
-
-test("compat kubelet implies reported, collect, collect-foreign and no boot grace", () => {
+test("compat kubelet collects foreign containers and has no boot grace", () => {
   const config = load(sourcesOf("--compat=kubelet"));
   expect(config.limits).toMatchObject({
     images: { accounting: "reported", whenFutile: "collect" },
     memory: { bootGrace: seconds(0) },
     containers: { collectForeign: true },
   });
-  expect(config.sources.whenFutile).toEqual({ kind: "flag", from: ["--compat"] });
+  expect(config.sources.bootGrace).toEqual({ kind: "flag", from: ["--compat"] });
 });

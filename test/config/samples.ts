@@ -19,7 +19,6 @@ type Written = readonly [text: string, printed: Printed, inFile?: unknown];
 /** Other values would contradict another field or its default. */
 const OF_FIELD: Readonly<Partial<Record<FieldName, Written>>> = {
   imageGCHighThresholdPercent: ["90", 90],
-  imageGCInodeHighThresholdPercent: ["90", 90],
 };
 
 const OF_KIND: Readonly<Record<Exclude<FieldType["kind"], "choice" | "statements">, Written>> = {
@@ -55,7 +54,6 @@ export const SAMPLES: readonly Sample[] = fieldNames
 
 /** Fields without which another one is refused. */
 export const COMPANIONS: Readonly<Partial<Record<FieldName, FieldName>>> = {
-  imageGCInodeLowThresholdPercent: "imageGCInodeHighThresholdPercent",
   kubeletClientCert: "kubeletClientKey",
   kubeletClientKey: "kubeletClientCert",
   evictionSoft: "evictionSoftGracePeriod",

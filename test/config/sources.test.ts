@@ -70,21 +70,30 @@ const file = (body: string) => ({ [FILE]: ours(body) });
 const dropIn = (body: string) => ({ [`${DROP_INS}/a.yaml`]: ours(body) });
 const flags = (name: string, ...texts: readonly string[]) =>
   texts.map((text) => [name, text] as const);
-const variable = { CRIGC_MAX_IMAGES: "3" };
+const variable = { CRIGC_KEEP_PER_REPOSITORY: "3" };
 const socket = "CONTAINER_RUNTIME_ENDPOINT";
 const images = "evictionHard: {imagefs.available: 20%, nodefs.available: 10%}";
 const others = "evictionHard: {imagefs.available: 30%, nodefs.available: null}";
 
 /** What several sources say of one field. */
 const combined: readonly (readonly [FieldName, Sources])[] = [
-  ["maxImages", { files: file("maxImages: 1") }],
-  ["maxImages", { files: { ...file("maxImages: 1"), ...dropIn("maxImages: 2") } }],
-  ["maxImages", { files: { ...file("maxImages: 1"), ...dropIn("maxImages: null") } }],
-  ["maxImages", { files: dropIn("maxImages: 2"), env: variable }],
-  ["maxImages", { env: variable, flags: flags("max-images", "4") }],
-  ["maxImages", { flags: flags("max-images", "4", "5") }],
-  ["maxImages", { files: file("maxImages: 1"), flags: flags("max-images", "off") }],
-  ["maxImages", { env: { CRIGC_MAX_IMAGES: "" } }],
+  ["keepPerRepository", { files: file("keepPerRepository: 1") }],
+  [
+    "keepPerRepository",
+    { files: { ...file("keepPerRepository: 1"), ...dropIn("keepPerRepository: 2") } },
+  ],
+  [
+    "keepPerRepository",
+    { files: { ...file("keepPerRepository: 1"), ...dropIn("keepPerRepository: null") } },
+  ],
+  ["keepPerRepository", { files: dropIn("keepPerRepository: 2"), env: variable }],
+  ["keepPerRepository", { env: variable, flags: flags("keep-per-repository", "4") }],
+  ["keepPerRepository", { flags: flags("keep-per-repository", "4", "5") }],
+  [
+    "keepPerRepository",
+    { files: file("keepPerRepository: 1"), flags: flags("keep-per-repository", "off") },
+  ],
+  ["keepPerRepository", { env: { CRIGC_KEEP_PER_REPOSITORY: "" } }],
   ["containerRuntimeEndpoint", { env: { [socket]: "/shared.sock" } }],
   ["containerRuntimeEndpoint", { env: { [socket]: "/a.sock", [`CRIGC_${socket}`]: "/own.sock" } }],
   [
@@ -118,13 +127,14 @@ test("the stronger source wins; patterns add up, and maps in drop-ins are merged
 
 test("drop-ins apply in the order of their names, with any of the endings; other names are ignored", () => {
   const files = {
-    [`${DROP_INS}/20.json`]: '{"apiVersion":"crigc/v1","kind":"CrigcConfiguration","maxImages":20}',
-    [`${DROP_INS}/10.conf`]: ours("maxImages: 10"),
+    [`${DROP_INS}/20.json`]:
+      '{"apiVersion":"crigc/v1","kind":"CrigcConfiguration","keepPerRepository":20}',
+    [`${DROP_INS}/10.conf`]: ours("keepPerRepository: 10"),
     [`${DROP_INS}/30.yaml`]: ours("bootGrace: 1m"),
     [`${DROP_INS}/99.yaml.bak`]: "not ours",
     [`${DROP_INS}/.hidden.yaml`]: "not ours",
   };
-  expect(seen({ files }, "maxImages")).toEqual([20, "drop-in", [`${DROP_INS}/20.json:1`]]);
+  expect(seen({ files }, "keepPerRepository")).toEqual([20, "drop-in", [`${DROP_INS}/20.json:1`]]);
   expect(load({ files }).files.map((path) => path.slice(DROP_INS.length + 1))).toEqual([
     "10.conf",
     "20.json",
@@ -137,22 +147,13 @@ test.each<[FieldName, string]>([
   ["imageGCLowThresholdPercent", "images.lowPercent"],
   ["imageMinimumGCAge", "images.minimumAge"],
   ["imageMaximumGCAge", "images.maximumAge"],
-  ["imageGCInodeHighThresholdPercent", "images.inodeHighPercent"],
-  ["imageGCInodeLowThresholdPercent", "images.inodeLowPercent"],
   ["imageStoreBudget", "images.storeBudgetBytes"],
-  ["maxImages", "images.maxImages"],
   ["keepLoaded", "images.keepLoaded"],
   ["keepPerRepository", "images.keepPerRepository"],
-  ["imageOrder", "images.order"],
   ["podInfraContainerImage", "images.infraImages"],
-  ["whenFutile", "images.whenFutile"],
-  ["spaceAccounting", "images.accounting"],
-  ["maxRemovalsPerPass", "images.maxRemovalsPerPass"],
-  ["removalInterval", "images.removalInterval"],
   ["minimumContainerTTLDuration", "containers.minimumAge"],
   ["maximumDeadContainersPerContainer", "containers.maximumPerPodContainer"],
   ["maximumDeadContainers", "containers.maximumContainers"],
-  ["maxStopGracePeriod", "containers.stopGraceMax"],
   ["collectForeign", "containers.collectForeign"],
   ["imageGCPeriod", "memory.imageGcPeriod"],
   ["bootGrace", "memory.bootGrace"],

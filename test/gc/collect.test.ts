@@ -7,7 +7,7 @@ import { Announcer } from "../../src/gc/announcer.ts";
 import type { PassEnd, PassRequest } from "../../src/gc/pass.ts";
 import type { Journal } from "../../src/gc/ports.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
-import { type ImageId, podUid, sandboxId } from "../../src/model/ids.ts";
+import { podUid, sandboxId } from "../../src/model/ids.ts";
 import type { ImageRecord } from "../../src/model/ledger.ts";
 import type { Limits } from "../../src/model/limits.ts";
 import type { Container } from "../../src/model/snapshot.ts";
@@ -18,11 +18,11 @@ import {
   aFilesystem,
   aLedger,
   anImage,
-  aRecord,
   aSandbox,
   defaultLimits,
   GIB,
   idOf,
+  MIB,
   NOW,
   spaceTarget,
   withLimits,
@@ -66,27 +66,6 @@ describe("a pass", () => {
       "layers",
       "execute",
     ]);
-  });
-
-  test.each([
-    ["for a target, in the order frequent, raises the aging term", "frequent", {}, 7, []],
-    ["whose removals are refused does not raise it", "frequent", {}, null, WORDS],
-    ["for a target, in the order recent, does not raise it", "recent", {}, null, []],
-    ["of all unused images does not raise it", "frequent", ALL, null, []],
-  ] as const)("%s", async (_, order, change, agingTerm, refused) => {
-    const fake = aNode({
-      limits: withLimits({ order }),
-      fails: new Set(refused.flatMap((word) => removed(word))),
-    });
-    const uses = [8, 7, 5, 6];
-    const known = WORDS.map((word, at): [ImageId, ImageRecord] => {
-      const frequency = { uses: uses[at] ?? 0, agingTerm: 0, dayBegunWatched: null };
-      return [idOf(word), aRecord({ names: `registry.example/${word}:v1`, frequency })];
-    });
-    fake.engine.memory.replace({ ...fake.world.ledger, images: new Map(known) });
-    await run(fake, change);
-    expect(fake.world.ledger.agingTerm).toBe(agingTerm);
-    if (agingTerm !== null) expect(fake.writes).toEqual([...removed("c", "d", "b")]);
   });
 
   test("as a dry run removes nothing, records nothing and raises no event", async () => {
@@ -416,12 +395,6 @@ describe("the containers of a pass", () => {
     expect(fake.said).toContainEqual(expect.stringContaining("Listing the node takes 3.0 s"));
   });
 
-  test("leave the whole limit of removals to the images of a pass that removes no container", async () => {
-    const fake = aNode({ limits: withLimits({ maxRemovalsPerPass: 2 }) });
-    await run(fake, { ...underPressureOf(fake), containers: "none" });
-    expect(fake.writes).toHaveLength(2);
-  });
-
   test("cost the pass no second look at the node if none of them was tried", async () => {
     const looks = async (...containers: readonly Container[]) => {
       const fake = aNode({
@@ -444,29 +417,11 @@ describe("events of passes", () => {
     const fake = aNode({
       filesystem: full,
       images: [anImage("a"), anImage("b"), anImage("used")],
-      limits: withLimits({ maxImages: 2 }),
+      limits: withLimits({ storeBudgetBytes: 250n * MIB }),
     });
     const { pass } = await run(fake);
     expect(pass.images).toMatchObject({ end: "futile", items: [{ result: { kind: "removed" } }] });
     expect(fake.events.map(({ reason }) => reason)).toEqual(["ImageGCFutile"]);
-  });
-
-  test("a disk whose inodes other files take costs no image, and the event counts them", async () => {
-    const fake = aNode({
-      filesystem: aFilesystem({
-        availableBytes: 50n * GIB,
-        inodes: 1_000n,
-        inodesFree: 50n,
-        imageInodesUsed: 20n,
-      }),
-      images: [anImage("a"), anImage("used")],
-      limits: withLimits({ inodeHighPercent: 85, inodeLowPercent: 80 }),
-    });
-    await run(fake);
-    expect(fake.writes).toEqual([]);
-    expect(fake.events[0]?.message).toContain(
-      "has 50 of 1000 inodes free, and images take at most 52 of the rest",
-    );
   });
 
   test("with --all-unused images are removed even so", async () => {

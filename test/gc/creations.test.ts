@@ -182,16 +182,6 @@ describe("a pass while a container is being created", () => {
     expect(waitedMs(await pass(fake, PRESSURE))).toBe(5_000);
   });
 
-  test("under pressure leaves images their half of a limit of removals, while containers die all the time", async () => {
-    const its = { name: "job", state: "exited", imageId: idOf("used") } as const;
-    const dead = [1, 2, 3, 4].map((attempt) => aContainer(`dead-${attempt}`, { ...its, attempt }));
-    const fake = aNode({ limits: withLimits({ minimumAge: duration(0n), maxRemovalsPerPass: 2 }) });
-    fake.world.containers = [...fake.world.containers, ...dead];
-    const done = await pass(fake, { ...PRESSURE, containers: "all" });
-    expect(waitedMs(done)).toBe(5_000);
-    expect(fake.writes.map((it) => it.split(" ")[0])).toEqual(["RemoveContainer", "RemoveImage"]);
-  });
-
   test("measures again after the wait and takes the new target", async () => {
     const fake = after(seconds(2), create);
     let asked = 0;

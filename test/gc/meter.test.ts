@@ -8,14 +8,14 @@ import {
   aFilesystem,
   aLedger,
   aSnapshot,
-  countTarget,
+  budgetTarget,
   defaultImageLimits,
   factsOf,
   spaceTarget,
 } from "../support/build/values.ts";
 
 const target = spaceTarget(1_000n, 100n);
-const count = countTarget(1);
+const budget = budgetTarget(100n, 1n);
 const timer = { monotonicNs: () => 0n, sleep: async () => undefined };
 
 const factsOn = (filesystems: readonly Filesystem[], accounting: "measured" | "reported") =>
@@ -25,7 +25,7 @@ function meterOf(availableBytes: bigint, capacityBytes: bigint) {
   return new Meter({
     disk: { measure: async () => ({ ...aFilesystem({ capacityBytes }), availableBytes }) },
     timer,
-    plan: { targets: [target, count] },
+    plan: { targets: [target, budget] },
     facts: factsOn([aFilesystem({ device: "8:9", path: "/other" })], "reported"),
   });
 }
@@ -35,7 +35,7 @@ test.each([
   ["less available than its capacity counts as reported", 920n, 930n, 80n],
 ])("a disk that reports %s", async (_, available, capacity, wanted) => {
   const meter = meterOf(available, capacity);
-  expect(await meter.targetsNow()).toMatchObject([{ wantedBytes: wanted }, count]);
+  expect(await meter.targetsNow()).toMatchObject([{ wantedBytes: wanted }, budget]);
   expect(meter.totals().wantedBytes).toBe(wanted);
 });
 
@@ -73,7 +73,7 @@ test("a new target in reported sizes counts what the removals so far reported, n
   await meter.beforeRemoval();
   meter.credit(40n);
   const wanted = spaceTarget(1_000n, 10n);
-  expect(await meter.retarget([wanted, count])).toMatchObject([{ wantedBytes: 50n }, count]);
+  expect(await meter.retarget([wanted, budget])).toMatchObject([{ wantedBytes: 50n }, budget]);
 });
 
 test("a new target on a disk that the plan left out waits for the next pass", async () => {

@@ -30,6 +30,7 @@ import {
   defaultLimits,
   GIB,
   idOf,
+  inodeTarget,
   NOW,
   recordsOf,
   spaceTarget,
@@ -449,7 +450,9 @@ describe("what containers wrote, which containerd counts with its images,", () =
   const failing = async () => Promise.reject(new RuntimeError("deadline", "no shim answers"));
   const budget = { storeBudgetBytes: 10n * GIB, highPercent: 100 };
   const idle = { going: [idOf("idle")] };
-  const inodes = { highPercent: 100, inodeHighPercent: 80, inodeLowPercent: 70 };
+  /** With as many inodes free as an inode threshold of 21 % with a minimum reclaim of 9 % wants. */
+  const inodes = { highPercent: 100 };
+  const shortOfInodes = { ...inodeTarget(300n, 280n), path, relievedInodes: 210n };
 
   test.each([
     ["counts for no budget", budget, wrote(3n * GIB, 1n), store, {}],
@@ -504,7 +507,8 @@ describe("what containers wrote, which containerd counts with its images,", () =
     const { observe } = fake.engine;
     const runtime = { ...observe.runtime, writableLayers };
     const engine = { ...fake.engine, observe: { ...observe, runtime } };
-    const { plan } = await prepared({ engine }, { purpose: { kind: "periodic" } });
+    const pressureTargets = images === inodes ? [shortOfInodes] : [];
+    const { plan } = await prepared({ engine }, { purpose: { kind: "periodic" }, pressureTargets });
     const { targets = [], blocks = [], candidates: due = [] } = plan.images ?? {};
     const wantedBytes = targets.flatMap((it) =>
       it.kind === "store-bytes" ? [it.wantedBytes] : [],

@@ -112,7 +112,6 @@ function claims(rows: readonly Row[]) {
 const one = dead("a", "c", { createdAt: ago(30) });
 const two = dead("a", "c", { createdAt: ago(20) });
 const three = dead("a", "c", { createdAt: ago(10) });
-const ofB = dead("b", "c", { createdAt: ago(25) });
 const sandbox = sandboxOf("a", { state: "not-ready" });
 const directory = "/var/log/pods/default_pod-a_uid-a/c";
 const logPath = `${directory}/0.log`;
@@ -433,8 +432,6 @@ describe("a container", () => {
     [severalSandboxes, "uid-a", ["x", "y"], 1, {}],
     ["that Kubernetes did not make one after another in one sandbox", "", ["x", "x"], 1, {}],
     ["that Kubernetes did not make side by side in different sandboxes", "", ["x", "y"], 2, {}],
-    ["one after another with a pause", "", ["x", "y"], 1, { removalInterval: seconds(1) }],
-    ["one after another with a limit", "", ["x", "y"], 1, { maxRemovalsPerPass: 9 }],
   ])("is removed, like others, %s", async (_, uid, sandboxes, most, options) => {
     const containers = sandboxes.map((name, index) =>
       dead("a", `c${index}`, { podUid: podUid(uid), sandboxId: sandboxId(name) }),
@@ -976,8 +973,6 @@ describe("a dangling link", () => {
 });
 
 describe("execution", () => {
-  const uids = ["uid-a", "uid-b"];
-  const twoPods = { pods: judged({ gone: uids }) };
   // Four where three may stay: each name gets an equal share of one, which is less than was asked for.
   const fourOfThree = [40, 30].flatMap((age) =>
     ["x", "y"].map((name) => dead("a", name, { createdAt: ago(age) })),
@@ -1007,39 +1002,6 @@ describe("execution", () => {
       "is stopped, not failed, where the wish to stop cuts the lists off",
       { containers: [one], prepare: cutOffAt("ListContainers") },
       { end: "stopped", errors: [] },
-    ],
-    [
-      "with a limit of removals follows the order of the plan, whatever pod comes next",
-      {
-        containers: [one, ofB, two],
-        input: twoPods,
-        options: { maxRemovalsPerPass: 9 },
-      },
-      {
-        containers: [one, ofB, two].map((planned) => ({
-          planned: { container: { id: planned.id } },
-        })),
-      },
-    ],
-    [
-      "counts nothing that it leaves alone towards the limit of removals",
-      {
-        containers: [one, two],
-        options: { maxRemovalsPerPass: 1, backoff: aBackoff(two.id) },
-      },
-      { containers: [itemOf("removed"), itemOf("skipped")], end: "done" },
-    ],
-    [
-      "counts log directories towards the limit of removals",
-      {
-        logs: {
-          ...noLogs,
-          podLogs: uids.map((uid) => ({ entry: `default_p_${uid}`, uid: podUid(uid) })),
-        },
-        input: twoPods,
-        options: { maxRemovalsPerPass: 1 },
-      },
-      { calls: ["RemovePodLogs"], end: "removal-limit" },
     ],
     [
       "continues if measuring fails, and says so",
@@ -1080,34 +1042,29 @@ describe("execution", () => {
   const older = sandboxOf("a", { id: sandboxId("older"), state: "not-ready", createdAt: ago(60) });
 
   /** Sandboxes and logs go by the look after the containers; by any later one, what it says. */
-  test.each<[string, Partial<ContainerInput>, number, number]>([
-    ["so that the logs of a pod that came back under its UID are kept", noPodIsGone, 6, 0],
-    ["so that a hold that began meanwhile is obeyed", { blocks: onHold }, 6, 0],
-    ["and after a long pause", noPodIsGone, 0, 30],
-  ])(
-    "decides again during the stages after containers %s",
-    async (_, later, callSeconds, pause) => {
-      for (const sandboxes of [[older], [older, sandbox]]) {
-        let looks = 0;
-        const { fake } = await collect({
-          sandboxes,
-          logs: podLogs,
-          world: { writeTakes: seconds(callSeconds) },
-          options: {
-            inOrder: true,
-            removalInterval: seconds(pause),
-            decideAgain: (lists) => {
-              looks += 1;
-              const change = { pods: judged({ gone: ["uid-a"] }), ...(looks > 1 && later) };
-              return againOn(lists, inputOf({ ...lists, logs: podLogs }, change));
-            },
+  test.each<[string, Partial<ContainerInput>]>([
+    ["so that the logs of a pod that came back under its UID are kept", noPodIsGone],
+    ["so that a hold that began meanwhile is obeyed", { blocks: onHold }],
+  ])("decides again during the stages after containers %s", async (_, later) => {
+    for (const sandboxes of [[older], [older, sandbox]]) {
+      let looks = 0;
+      const { fake } = await collect({
+        sandboxes,
+        logs: podLogs,
+        world: { writeTakes: seconds(6) },
+        options: {
+          inOrder: true,
+          decideAgain: (lists) => {
+            looks += 1;
+            const change = { pods: judged({ gone: ["uid-a"] }), ...(looks > 1 && later) };
+            return againOn(lists, inputOf({ ...lists, logs: podLogs }, change));
           },
-        });
-        expect(called(fake, "RemovePodSandbox")).toHaveLength(1);
-        expect(called(fake, "RemovePodLogs")).toEqual([]);
-      }
-    },
-  );
+        },
+      });
+      expect(called(fake, "RemovePodSandbox")).toHaveLength(1);
+      expect(called(fake, "RemovePodLogs")).toEqual([]);
+    }
+  });
 
   test("reads a pod source that takes longer than lists may be old only once", async () => {
     let looks = 0;

@@ -8,14 +8,13 @@ import type { ImageRecord } from "../../src/model/ledger.ts";
 import type { HoldState } from "../../src/model/pass.ts";
 import type { ImageBlock } from "../../src/model/reason.ts";
 import type { Filesystem } from "../../src/model/snapshot.ts";
-import { duration, seconds, watched } from "../../src/model/time.ts";
+import { duration, watched } from "../../src/model/time.ts";
 import {
   aFilesystem,
   aLedger,
   anImage,
   aRecord,
   aSnapshot,
-  countTarget,
   MIB,
   spaceTarget,
 } from "../support/build/values.ts";
@@ -227,16 +226,6 @@ describe("a measured pass", () => {
       "ends as futile as soon as the remaining candidates cannot help",
       { to: 1_900, of: "abc", frees: () => 10, limits: { whenFutile: "keep" } },
       { end: "futile", removals: "ab" },
-    ],
-    [
-      "pauses between removals, refused ones too, and not before the first",
-      { to: 1_900, of: "abc", fails: "b", limits: { removalInterval: seconds(7) } },
-      { removals: "abc", waitedMs: 14_000 },
-    ],
-    [
-      "counts removals that time out towards the limit, because they may be under way",
-      { to: 1_900, of: "ab", silent: "a", limits: { maxRemovalsPerPass: 1 } },
-      { end: "removal-limit", removals: "a" },
     ],
     [
       "ends after two that time out in a row, because the runtime may still be working on them",
@@ -471,36 +460,6 @@ describe("an image that others are built on", () => {
   ]);
 });
 
-describe("while other programs change the images", () => {
-  claims([
-    [
-      "images removed by others count towards the number of images",
-      {
-        to: 1_000,
-        of: "abc",
-        targets: [countTarget(1)],
-        meanwhile: (now) => {
-          if (now.removals() === "a") now.world.images = [anImage("c")];
-        },
-      },
-      { end: "target-reached", removals: "a" },
-    ],
-    [
-      "those of a list that serves again count as they are after the removals since",
-      {
-        to: 1_000,
-        of: "abcd",
-        targets: [countTarget(2)],
-        change: ({ look }) => {
-          const first = look();
-          return { look: () => first };
-        },
-      },
-      { end: "target-reached", removals: "ab" },
-    ],
-  ]);
-});
-
 describe("what a pass credits itself with", () => {
   test("does not include a file that another program deletes between two removals", async () => {
     const ended = await imagePass({
@@ -516,16 +475,6 @@ describe("what a pass credits itself with", () => {
   });
 
   claims([
-    [
-      "is measured on the image filesystem in a pass for the number of images",
-      { to: 1_000, of: "abc", targets: [countTarget(1)] },
-      {
-        end: "target-reached",
-        measuredFreedBytes: 200n * MIB,
-        availableBefore: 1_000n * MIB,
-        availableAfter: 1_200n * MIB,
-      },
-    ],
     [
       "is compared with its largest target",
       {

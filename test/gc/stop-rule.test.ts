@@ -5,7 +5,7 @@ import type { ImageTarget } from "../../src/model/plan.ts";
 import {
   aFilesystem,
   aSnapshot,
-  countTarget,
+  budgetTarget,
   inodeTarget,
   MIB,
   spaceTarget,
@@ -29,7 +29,7 @@ const inodesTarget = (wanted: bigint): ImageTarget => ({
 /** Of a second disk; it has what the first one has. */
 const OTHER = { device: "8:2", path: "/other" } as const;
 const space = spaceTarget(1_300n * MIB, 300n * MIB);
-const count: ImageTarget = { ...countTarget(10), wantedImages: 10 };
+const budget = budgetTarget(1_000n * MIB, 1_000n * MIB);
 const everything: ImageTarget = { kind: "everything", trigger: { kind: "all-unused" } };
 const everySecondLate = { frees: (_: string, at: number) => (at % 2 === 0 ? 0 : 100), lateMs: 10 };
 const settledAs = (...kinds: readonly string[]) =>
@@ -115,7 +115,7 @@ describe("space that appears late", () => {
     ],
     [
       "is not waited for in a pass for a number of images",
-      { ...everySecondLate, targets: [count] },
+      { ...everySecondLate, targets: [budget] },
       { count: 10, waitedMs: 0 },
     ],
   ]);

@@ -8,7 +8,7 @@ import { watched } from "../../src/model/time.ts";
 import { decide } from "../../src/policy/decide.ts";
 import type { Facts, Parts } from "../../src/policy/facts.ts";
 import { ago, aPodRecord, dead, noLogs, reading, sandboxOf } from "../support/build/pods.ts";
-import { anImage, aRecord, withImageLimits } from "../support/build/values.ts";
+import { anImage, aRecord } from "../support/build/values.ts";
 import { inputOf } from "./judging.ts";
 
 const app = anImage("app");
@@ -101,14 +101,6 @@ describe("what is removed before images", () => {
     expect(going(plan.containers)).toEqual([1, 1, 1]);
     expect(plan.images?.candidates.map(({ image }) => image.id)).toEqual([app.id]);
     expect(plan.images?.kept).toMatchObject([{ image: web, reason: { kind: "in-use" } }]);
-  });
-
-  test("counts towards the limit of removals: containers, sandboxes and log directories", () => {
-    const expected = (maxRemovalsPerPass: number) =>
-      decide(
-        withImageLimits({ ...both, snapshot: node, ledger }, { maxRemovalsPerPass }),
-      ).images?.candidates.map((candidate) => candidate.expected);
-    expect([expected(3), expected(4)]).toEqual([[false], [true]]);
   });
 });
 

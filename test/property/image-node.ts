@@ -63,16 +63,8 @@ const record: fc.Arbitrary<Partial<ImageRecord>> = fc
     seen: minute,
     used: fc.option(minute),
     ghost: rarely,
-    frequency: fc.option(
-      fc.record({
-        uses: fc.integer({ min: 1, max: 4 }),
-        agingTerm: fc.nat(3),
-        dayBegunWatched: fc.constant(null),
-      }),
-    ),
   })
-  .map(({ seen, used, ghost, frequency }) => ({
-    frequency,
+  .map(({ seen, used, ghost }) => ({
     firstSeenAt: instant(NOW - seen),
     firstSeenWatched: watched(WATCHED - seen),
     lastUsedAt: used === null ? null : instant(NOW - used),
@@ -107,10 +99,9 @@ const limits: fc.Arbitrary<ImageLimits> = fc
     below: fc.integer({ min: 1, max: 30 }),
     minimumAge: fc.constantFrom(minutes(0), minutes(2), minutes(20)),
     maximumAge: fc.constantFrom(minutes(0), minutes(30)),
-    maxImages: fc.option(fc.integer({ min: 0, max: 8 })),
+    storeBudgetBytes: fc.option(fc.bigInt({ min: 0n, max: 2n ** 36n })),
     keepLoaded: rarely,
     keepPerRepository: fc.constantFrom(0, 0, 0, 1, 2),
-    order: fc.constantFrom("recent", "frequent"),
     whenFutile: fc.constantFrom("keep", "collect"),
     compat: fc.constantFrom("none", "none", "kubelet"),
   })

@@ -95,10 +95,10 @@ test("the order of lists does not matter", () => {
 test("a higher threshold never removes more", () => {
   fc.assert(
     fc.property(randomNode, fc.nat(60), fc.nat(60), ({ input }, high, low) => {
-      // 100 with no maximum age is the switch, and a count asks for images beside the thresholds.
+      // 100 with no maximum age is the switch, and a budget asks for images beside the thresholds.
       const limits = {
         ...input.limits.images,
-        maxImages: null,
+        storeBudgetBytes: null,
         whenFutile: "collect" as const,
       };
       const highPercent = Math.min(100, limits.highPercent + high);

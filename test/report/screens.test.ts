@@ -41,7 +41,6 @@ import {
   NOW,
   pass,
   passRow,
-  record,
   removalRow,
   removedContainer,
   removedImage,
@@ -112,9 +111,7 @@ const reasons: readonly ImageKeepReason[] = [
   { kind: "too-young", age: seconds(40), minimumAge: minutes(2), restarted: true },
   { kind: "blocked", block: "futile" },
 ];
-const frequency = { uses: 12, agingTerm: 30, dayBegunWatched: null };
 const target = spaceTarget(10n * GIB, 4n * GIB);
-const frequent = { record: record({ frequency }), orderKey: 42 };
 const images = imagePlan({
   // Shown with its mount point.
   targets: [{ ...target, path: filesystem().path }],
@@ -129,10 +126,10 @@ const images = imagePlan({
   ],
   candidates: [
     candidate(1, { expected: true, frees }),
-    candidate(2, { triggers: [{ kind: "pressure", signal: "imagefs.available" }], ...frequent }),
+    candidate(2, { triggers: [{ kind: "pressure", signal: "imagefs.available" }] }),
   ],
   kept: reasons.map((reason, index) => kept(20 + index, reason)),
-  notes: [{ kind: "removal-limit", limit: 1 }],
+  notes: [{ kind: "one-tried", path: "/data" }],
   futility: [
     { filesystem: "/data", boundBytes: GIB, neededBytes: 3n * GIB, futile: true, breakdown },
   ],

@@ -26,10 +26,10 @@ async function live(seed: number): Promise<Simulation> {
         rules: [{ pattern: "registry.example/image1", source: "--keep" }],
         problems: [],
       },
-      // With a limit of one, whatever is not protected goes.
+      // With a budget of 0, every image that is not protected goes.
       limits: {
         ...simLimits,
-        images: { ...defaultImageLimits, maxImages: dice.pick([null, 1, 1]) },
+        images: { ...defaultImageLimits, storeBudgetBytes: dice.pick([null, 0n, 0n]) },
       },
     },
   });

@@ -7,16 +7,14 @@ import type { Simulation } from "./simulation.ts";
 /** By the targets that a pass of the kind can have with the thresholds that simulations use. */
 export function isNeeded(sim: Simulation, kind: PassKind | null): boolean {
   const { node, weather } = sim;
-  const { maximumAge, maxImages, storeBudgetBytes, inodeHighPercent } = weather.limits.images;
+  const { maximumAge, storeBudgetBytes } = weather.limits.images;
   const disk = node.imageDisk();
   const pressure = kind === "pressure";
   const free = freeShare(sim, disk);
   // A fraction is a float32, as with the kubelet: a threshold is a little more than its percentage.
   if (free.bytes < (pressure ? 15_001n : 20_001n)) return true;
   if (pressure) return free.inodes < 5_001n;
-  if (inodeHighPercent !== null && free.inodes < 25_001n) return true;
   if (maximumAge > 0n) return true;
-  if (maxImages !== null && node.images.size > maxImages) return true;
   if (storeBudgetBytes === null) return false;
   // A budget goes by what removals gained on the disk.
   const told = node.layersUse().bytes + sim.record.writtenInPass;

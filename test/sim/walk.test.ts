@@ -122,9 +122,7 @@ async function live(seed: number): Promise<Simulation> {
         ...simLimits,
         images: {
           ...defaultImageLimits,
-          maxImages: dice.pick([null, null, 10]),
           storeBudgetBytes: dice.pick([null, null, 30_000n * MIB]),
-          inodeHighPercent: dice.pick([null, 80]),
           maximumAge: dice.pick([duration(0n), duration(3_600_000_000_000n)]),
         },
       },

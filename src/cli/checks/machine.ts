@@ -100,14 +100,6 @@ export function ledgerCheck(ledger: Ledger, notices: readonly string[]): Verdict
       );
 }
 
-export const hookCheck = (hook: string, fault: string | null): Verdict =>
-  fault === null
-    ? ok(`${hook} can be run`)
-    : failed(
-        `cannot run ${hook}: ${fault}; no event reaches it`,
-        "install it there with mode 0755, or change --event-hook",
-      );
-
 export const addressCheck = (address: string, fault: string | null): Verdict =>
   fault === null
     ? ok(`${address} is free`)

@@ -27,7 +27,6 @@ import {
   agentCheck,
   clockCheck,
   directoryCheck,
-  hookCheck,
   ledgerCheck,
   socketCheck,
   stateDiskCheck,
@@ -83,7 +82,7 @@ function configured(context: CommandContext) {
 /** All checks that a valid configuration allows, in display order. */
 async function verdictsOn(context: CommandContext, config: Config): Promise<Verdicts> {
   const { open, build } = context;
-  const { stateDir, runDir, eventHook: hook, metricsBindAddress: address } = config.values;
+  const { stateDir, runDir, metricsBindAddress: address } = config.values;
   const machine = open.machine(config);
   const socket = socketCheck(await machine.sockets(), config.values.containerRuntimeEndpoint);
   const looked = socket.result === "ok" ? await look(context) : null;
@@ -106,7 +105,6 @@ async function verdictsOn(context: CommandContext, config: Config): Promise<Verd
     ["clock", clockCheck(open.now(), machine.bootId(), ledger)],
     ["keep-rules", keepCheck(await open.keepRules(config), snapshot?.images ?? null)],
     ...kubeletChecks(machine.kubelet(), config, images),
-    ["event-hook", hook === null ? null : hookCheck(hook, machine.executableFault(hook))],
     // A running agent uses the address itself.
     [
       "metrics-address",

@@ -44,7 +44,7 @@ function linesOn(topic: string, commands: readonly Command[], screen: Screen) {
 }
 
 const ABOUT_FLAGS =
-  "Every command accepts every flag and uses those that apply to it. Each flag has an environment variable (CRIGC_MAX_IMAGES for --max-images) and a field in configuration files (crigc config lists them). Defaults are in brackets.";
+  "Every command accepts every flag and uses those that apply to it. Each flag has an environment variable (CRIGC_KEEP_PER_REPOSITORY for --keep-per-repository) and a field in configuration files (crigc config lists them). Defaults are in brackets.";
 
 /** Fits one screen. */
 const overview = (commands: readonly Command[], screen: Screen): readonly string[] => [
@@ -138,7 +138,7 @@ export const operandUsage = ({ name, choices, repeated }: Operand): string =>
 export const optionUsage = ({ name, placeholder }: CommandOption): string =>
   placeholder === null ? dashed(name) : `${dashed(name)} ${placeholder}`;
 
-/** `--compat none|kubelet`, `--max-images N`, `--dry-run`. */
+/** `--compat none|kubelet`, `--keep-per-repository N`, `--dry-run`. */
 export const flagUsage = (field: Field): string =>
   dashed(field.flag) + (field.type.kind === "boolean" ? "" : ` ${placeholderOf(field)}`);
 

@@ -1,8 +1,7 @@
 /** Flags for the runtime, image garbage collection and keep rules. */
-import { type FieldEntry, REMOVING, RUNTIME } from "../field.ts";
+import { type FieldEntry, RUNTIME } from "../field.ts";
 import {
   boolean,
-  choice,
   duration,
   endpoint,
   integer,
@@ -75,60 +74,11 @@ export const imageFields = {
     doc: "Must exceed the minimum age. Counts uptime, a day at most between two looks. At any disk usage.",
     kubelet: true,
   },
-  imageGCInodeHighThresholdPercent: {
-    type: optional(percent(1, 100)),
-    defaultWords: "off",
-    help: "inode usage that starts image GC",
-    doc: "Ignores filesystems that report no inodes.",
-  },
-  imageGCInodeLowThresholdPercent: {
-    type: optional(percent(0, 99)),
-    defaultWords: "5 below the high threshold",
-    help: "inode usage to free down to",
-    doc: "Needs the high inode threshold, and must be below it.",
-  },
   imageStoreBudget: {
     type: optional(size),
     defaultWords: "off",
     help: "maximum total size of images, such as 20Gi",
     doc: "A pass frees down to the strictest target.",
-  },
-  maxImages: {
-    type: optional(integer(1)),
-    defaultWords: "off",
-    help: "maximum number of images on the node",
-    doc: "Beyond it, crigc removes the first in `--image-order`.",
-  },
-  imageOrder: {
-    type: choice("recent", "frequent"),
-    default: "recent",
-    help: "which unused image is removed first",
-    doc: "`recent`: unused for longest. `frequent`: used least often, with dynamic aging.",
-  },
-  spaceAccounting: {
-    type: choice("measured", "reported"),
-    default: "measured",
-    help: "how to count freed space",
-    doc: "`measured`: on the filesystem, after each removal. `reported`: the runtime's sizes, as the kubelet does.",
-  },
-  whenFutile: {
-    type: choice("keep", "collect"),
-    default: "keep",
-    help: "what to do if too little can be freed",
-    doc: "`keep`: no image; report what fills the disk. `collect`: remove what it can.",
-  },
-  maxRemovalsPerPass: {
-    type: optional(integer(1)),
-    defaultWords: "no limit",
-    help: "maximum removals per pass",
-    doc: "Images, containers, sandboxes and log directories together, without failed removals. Under disk pressure half of it is left to images, if any can be removed.",
-  },
-  removalInterval: {
-    type: duration("0s"),
-    default: "0s",
-    help: "pause between removals",
-    doc: "For slow disks. Under disk pressure too.",
-    commands: REMOVING,
   },
 } satisfies Readonly<Record<string, FieldEntry>>;
 

@@ -46,13 +46,6 @@ export const containerFields = {
     doc: "Shared evenly among containers with dead instances.",
     commands: DECIDING,
   },
-  maxStopGracePeriod: {
-    type: duration("2s"),
-    default: "30s",
-    help: "maximum grace period of a container that crigc stops",
-    doc: "crigc stops only UNKNOWN containers of deleted pods, with their pre-stop handler. 24h with `--compat kubelet`.",
-    commands: REMOVING,
-  },
   collectForeign: {
     type: boolean,
     default: "false",
@@ -233,17 +226,11 @@ export const agentFields = {
     doc: "The control socket always serves them.",
     commands: ["run"],
   },
-  eventHook: {
-    type: optional(path("file")),
-    help: "executable that receives warning events as JSON on stdin",
-    doc: "At most two at a time, for 10 s each.",
-    commands: REMOVING,
-  },
   compat: {
     type: choice("none", "kubelet"),
     default: "none",
     help: "make the kubelet's decisions",
-    doc: "`kubelet` implies `--space-accounting reported`, `--when-futile collect`, `--boot-grace 0s` and `--collect-foreign`; contradicting flags are rejected.",
+    doc: "`kubelet` implies `--boot-grace 0s` and `--collect-foreign`; contradicting flags are rejected.",
   },
   dryRun: {
     type: boolean,

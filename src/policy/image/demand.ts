@@ -33,7 +33,7 @@ export interface RemovalDemand {
   readonly outOfReach: readonly OutOfReach[];
   /** Paths of those on which one image may be tried. */
   readonly tried: readonly string[];
-  /** Whether all that hold images are paused, so that no age, count or budget removes any. */
+  /** Whether all that hold images are paused, so that no age or budget removes any. */
   readonly isStorePaused: boolean;
 }
 
@@ -133,8 +133,8 @@ function wantedTargets(facts: Facts, disks: DiskJudgement): readonly ImageTarget
       !("device" in target) || snapshot.filesystems.some(({ device }) => device === target.device),
   );
   if (purpose.kind === "pressure") return ofPressure;
-  const forest = knownLayers(facts, [])?.forest ?? null;
-  const ofDisks = isSpaceOff(facts) ? disks.targets.filter(isOfInodes) : disks.targets;
+  const forest = knownLayers(facts)?.forest ?? null;
+  const ofDisks = isSpaceOff(facts) ? [] : disks.targets;
   return [...ofDisks, ...storeTargets(snapshot, limits.images, forest), ...ofPressure];
 }
 
@@ -153,16 +153,13 @@ function futilityOfTarget(
     filesystems,
     logs,
     users: usage.users,
-    layers: knownLayers(facts, [target]),
+    layers: knownLayers(facts),
   });
 }
 
 /** `null` where layers do not matter. */
-const knownLayers = (
-  { limits, purpose, snapshot, ledger }: Facts,
-  targets: readonly ImageTarget[],
-): KnownLayers | null =>
-  layersCount(limits.images, purpose, targets)
+const knownLayers = ({ limits, purpose, snapshot, ledger }: Facts): KnownLayers | null =>
+  layersCount(limits.images, purpose)
     ? {
         forest: forestOf(snapshot.images, ledger),
         mostPerMille: gainOf(ledger, snapshot.runtime).most,
@@ -179,8 +176,6 @@ const hopelessDevices = (wanted: readonly JudgedTarget[]): ReadonlySet<string> =
       futility?.futile === true && isOfPressure(target) ? [target.device] : [],
     ),
   );
-
-const isOfInodes = ({ kind }: ImageTarget): boolean => kind === "free-inodes";
 
 /** With `compat: kubelet` the agent's loop decides whether a pass runs at all; a single pass has no loop. */
 export const isSpaceOff = ({ limits, startedAt }: Facts): boolean =>

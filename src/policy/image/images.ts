@@ -23,21 +23,15 @@ import { judgeImages, type Judgement } from "./judge.ts";
 import { type Protection, protectionOf } from "./protect.ts";
 import { type Ranked, unusedFor } from "./rank.ts";
 
-/** What the same plan removes before images, which are judged as if it were already removed. */
-export interface GoneBefore {
-  readonly containers: ReadonlySet<ContainerId>;
-  /** Number of containers, sandboxes and log directories. */
-  readonly removals: number;
-}
-
 /**
+ * `without`: containers that the same plan removes first; images are judged as if they were removed.
  * If `blocks` is not empty, `candidates` is empty and nothing is removed, with one exception: with `compat: kubelet`
  * and an invalid capacity there are candidates for age, because the kubelet removes them before it measures the disk.
  */
-export function decideImages(facts: Facts, before: GoneBefore): ImagePlan {
+export function decideImages(facts: Facts, without: ReadonlySet<ContainerId>): ImagePlan {
   const { snapshot, purpose } = facts;
   const limits = facts.limits.images;
-  const judgement = judgeImages(facts, before.containers, selectionOf(purpose));
+  const judgement = judgeImages(facts, without, selectionOf(purpose));
   const demand = removalDemand(facts, judgement);
   const due = agedImages(facts, judgement);
   const aged = demand.isStorePaused ? new Set<ImageId>() : due;
@@ -82,8 +76,8 @@ export function decideImages(facts: Facts, before: GoneBefore): ImagePlan {
   // If removals gave nothing back, one image is tried.
   const expecting =
     demand.tried.length > 0
-      ? { compat: limits.compat, maxRemovalsPerPass: 1 }
-      : { ...limits, removedBefore: before.removals };
+      ? { compat: limits.compat, maxRemovals: 1 }
+      : { compat: limits.compat, maxRemovals: null };
   return { ...plan, candidates: estimate(candidates, demand.targets, expecting), kept };
 }
 
@@ -98,7 +92,7 @@ function withLayers(choice: Choice, facts: Facts, targets: readonly ImageTarget[
     forest: forestOf(snapshot.images, ledger),
     gain: gainOf(ledger, snapshot.runtime),
   };
-  return layersCount(limits, purpose, targets)
+  return layersCount(limits, purpose)
     ? orderByLayers(choice, layers, distinctTriggers(targets))
     : { ...choice, candidates: withEstimates(choice.candidates, layers) };
 }
@@ -202,16 +196,13 @@ function unprotectedReason({ demand, aged, blocks }: Choosing): ImageKeepReason 
 function notesOf(facts: Facts, demand: RemovalDemand, isIdle: boolean): readonly PlanNote[] {
   const { purpose, startedAt } = facts;
   const limits = facts.limits.images;
-  const { maxRemovalsPerPass, compat } = limits;
+  const { compat } = limits;
   const periodic = purpose.kind === "periodic";
   return [
     ...demand.disks.notes,
     // Otherwise they are blocks.
     ...(isIdle ? [] : demand.outOfReach.map((block) => ({ kind: "out-of-reach" as const, block }))),
     ...demand.tried.map((path) => ({ kind: "one-tried" as const, path })),
-    ...(maxRemovalsPerPass === null
-      ? []
-      : [{ kind: "removal-limit" as const, limit: maxRemovalsPerPass }]),
     ...(periodic && isSpaceOff(facts) ? [{ kind: "space-off" as const }] : []),
     ...(periodic && limits.maximumAge > 0n && startedAt === null && compat === "kubelet"
       ? [{ kind: "maximum-age-needs-agent" as const }]
@@ -219,9 +210,9 @@ function notesOf(facts: Facts, demand: RemovalDemand, isIdle: boolean): readonly
   ];
 }
 
-export interface EstimateLimits extends Pick<ImageLimits, "compat" | "maxRemovalsPerPass"> {
-  /** Removals before the images, which count towards the same limit. */
-  readonly removedBefore?: number;
+export interface EstimateLimits extends Pick<ImageLimits, "compat"> {
+  /** `null`: no limit. */
+  readonly maxRemovals: number | null;
 }
 
 /** Marks the candidates up to the estimated stop. The pass itself stops by measurement. */
@@ -233,10 +224,7 @@ export function estimate(
   let sum: Estimate = { bytes: 0n, images: 0 };
   // The kubelet does not count removals for age, and once triggered removes at least one image.
   const separate = limits.compat === "kubelet";
-  const room =
-    limits.maxRemovalsPerPass === null
-      ? Infinity
-      : limits.maxRemovalsPerPass - (limits.removedBefore ?? 0);
+  const room = limits.maxRemovals ?? Infinity;
   return candidates.map((candidate, index) => {
     const forAge = candidate.triggers.some(({ kind }) => kind === "age");
     const first = separate && sum.images === 0;
@@ -258,8 +246,6 @@ function isMet(target: ImageTarget, sum: Estimate): boolean {
     case "available-bytes":
     case "store-bytes":
       return sum.bytes >= target.wantedBytes;
-    case "image-count":
-      return sum.images >= target.wantedImages;
     case "free-inodes":
       // No runtime reports how many inodes an image takes.
       return target.wantedInodes <= 0n;

@@ -3,7 +3,6 @@ import type { ContainerId, ImageId } from "../../model/ids.ts";
 import { type ImageRecord, unusedRecord } from "../../model/ledger.ts";
 import type { ImageCandidate, Plan, Selection } from "../../model/plan.ts";
 import type { ImageBlock, ImageKeepReason } from "../../model/reason.ts";
-import { orderKey } from "../../model/records.ts";
 import type { Image, KeepProblem } from "../../model/snapshot.ts";
 import { watchedSince } from "../../model/time.ts";
 import { once } from "../../model/values.ts";
@@ -13,7 +12,7 @@ import { selectedImages } from "../selection.ts";
 import { creationBlock } from "./creations.ts";
 import { distinctImages, namesText } from "./image-index.ts";
 import { type ProtectionContext, protectionOf, sandboxNames } from "./protect.ts";
-import { compareImages, countUses, type Ranked, repositoryPlaces } from "./rank.ts";
+import { compareImages, type Ranked, repositoryPlaces } from "./rank.ts";
 import { type Usage, usageOf } from "./usage.ts";
 
 /** Functions are computed when first called: mostly nothing has to be removed. */
@@ -43,14 +42,7 @@ export function judgeImages(
   const keep = compileKeepRules(snapshot.keep.rules);
   const byId = once(() => {
     const distinct = distinctImages(snapshot.images, limits.compat === "kubelet" ? "last" : "any");
-    const isFrequent = limits.order === "frequent" && limits.compat === "none";
-    return new Map(
-      distinct.map((image) => {
-        const record = recordOf(facts, image);
-        const ranked = { image, record, ...(isFrequent && { orderKey: orderKey(record) }) };
-        return [image.id, ranked];
-      }),
-    );
+    return new Map(distinct.map((image) => [image.id, { image, record: recordOf(facts, image) }]));
   });
   const images = once(() =>
     [...byId().values()].toSorted(compareImages(limits.compat, ledger.origins)),
@@ -87,7 +79,6 @@ function recordOf({ snapshot, ledger, agesFrom }: Facts, image: Image): ImageRec
     firstSeenWatched: ledger.watched,
     names: namesText(image),
     sizeBytes: image.sizeBytes,
-    frequency: countUses(ledger, undefined, { inUseAt: null, newContainers: 0 }),
   });
 }
 

@@ -5,7 +5,7 @@
 import type { ImageId } from "../../model/ids.ts";
 import type { Ledger } from "../../model/ledger.ts";
 import type { ImageLimits } from "../../model/limits.ts";
-import type { ImageCandidate, ImageTarget, KeptImage, Purpose } from "../../model/plan.ts";
+import type { ImageCandidate, KeptImage, Purpose } from "../../model/plan.ts";
 import type { ImageKeepReason, ImageTrigger } from "../../model/reason.ts";
 import type { Image } from "../../model/snapshot.ts";
 import { type Gain, scaled } from "../space/freed.ts";
@@ -28,18 +28,12 @@ const NAMED_MAX = 3;
 const FOLLOWED_MAX = 256;
 
 /**
- * Whether layers matter: not with compat kubelet or reported sizes, not if everything unused is removed, and not if
- * only the number of images counts.
+ * Whether layers matter: not with compat kubelet or reported sizes, and not if everything unused is removed.
  */
 export const layersCount = (
   { compat, accounting }: Pick<ImageLimits, "compat" | "accounting">,
   purpose: Purpose,
-  targets: readonly ImageTarget[],
-): boolean =>
-  compat === "none" &&
-  accounting === "measured" &&
-  purpose.kind !== "all-unused" &&
-  (targets.length === 0 || targets.some(({ kind }) => kind !== "image-count"));
+): boolean => compat === "none" && accounting === "measured" && purpose.kind !== "all-unused";
 
 /**
  * Applies layers to a choice, whose candidates are in the order of last use. An image comes right after the last of
@@ -83,14 +77,13 @@ export function orderByLayers(
   const names = new Map<ImageId, string>(
     [...choice.candidates, ...choice.kept].map(({ image }) => [image.id, nameOf(image)]),
   );
-  const kept = staying.map(({ candidate: { image, record, orderKey, tried } }): KeptImage => {
+  const kept = staying.map(({ candidate: { image, record, tried } }): KeptImage => {
     const sharers = forest.sharers(image.id, NAMED_MAX, (id) => !before.has(id));
     const reason = {
       kind: "shares-all-layers" as const,
       images: sharers.map((id) => ({ id, name: names.get(id) ?? id })),
     };
-    const key = orderKey === undefined ? {} : { orderKey };
-    return { image, record, ...key, reason, tried: [...tried, reason.kind] };
+    return { image, record, reason, tried: [...tried, reason.kind] };
   });
   return { candidates, kept: [...choice.kept, ...kept] };
 }

@@ -30,7 +30,6 @@ export type PassEffect =
 
 /** Ends of an image pass that hold for the next one too. */
 const ENDS_BY_RULE: ReadonlySet<ImageEnd> = new Set<ImageEnd>([
-  "removal-limit",
   "futile",
   "nothing-freed",
   "blocked",
@@ -38,13 +37,11 @@ const ENDS_BY_RULE: ReadonlySet<ImageEnd> = new Set<ImageEnd>([
 ]);
 
 export function effectOf({ images, containers }: Pick<Pass, "images" | "containers">): PassEffect {
-  // It was ended for the next pass, in which containers go on; a limit of removals holds for a whole period.
-  if (containers?.end === "stopped" && images?.end !== "removal-limit")
+  // It was ended for the next pass, in which containers go on.
+  if (containers?.end === "stopped")
     return hasRemoved({ images, containers }) ? "removed" : "nothing";
   const isRuledOut =
-    (images !== null && ENDS_BY_RULE.has(images.end)) ||
-    containers?.end === "blocked" ||
-    containers?.end === "removal-limit";
+    (images !== null && ENDS_BY_RULE.has(images.end)) || containers?.end === "blocked";
   if (isRuledOut) return "ruled-out";
   return hasRemoved({ images, containers }) ? "removed" : "nothing";
 }

@@ -142,7 +142,7 @@ export function targetReach(
   { targets, candidates }: Pick<ImagePlan, "targets" | "candidates">,
 ): (progress: Progress, items: readonly ImageItem[]) => boolean {
   const { snapshot, purpose } = facts;
-  const forest = layersCount(facts.limits.images, purpose, targets)
+  const forest = layersCount(facts.limits.images, purpose)
     ? forestOf(snapshot.images, facts.ledger)
     : null;
   const unused = unusedInOrder(snapshot, candidates);

@@ -1,4 +1,4 @@
-/** The targets of an image pass: which triggers set them (space, inodes, a budget, a number of images), and when they are met. */
+/** The targets of an image pass: which triggers set them (space, a budget), and when they are met. */
 import type { Compat, ImageLimits } from "../../model/limits.ts";
 import type { DiskUsage, ImageTarget, PlanNote } from "../../model/plan.ts";
 import type { ImageBlock } from "../../model/reason.ts";
@@ -45,11 +45,8 @@ export function imageFilesystems(
   return compat === "kubelet" ? those.slice(0, 1) : those;
 }
 
-/** Without a low threshold for inodes: five points below the high one, like the defaults for space. */
-const INODE_LOW_BELOW_HIGH = 5;
-
 function judgeDisk(filesystem: Filesystem, limits: ImageLimits): DiskJudgement {
-  const { highPercent, lowPercent, compat, inodeHighPercent } = limits;
+  const { highPercent, lowPercent, compat } = limits;
   const { path, device, capacityBytes: capacity, availableBytes } = filesystem;
   const fault = spaceFault(filesystem, compat);
   if (fault !== null) {
@@ -77,19 +74,6 @@ function judgeDisk(filesystem: Filesystem, limits: ImageLimits): DiskJudgement {
       availableBytes: target,
       wantedBytes: wanted,
       relievedBytes: relieved,
-    });
-  }
-  if (inodes !== null && inodeHighPercent !== null && usedPercent(inodes) >= inodeHighPercent) {
-    const low = limits.inodeLowPercent ?? Math.max(0, inodeHighPercent - INODE_LOW_BELOW_HIGH);
-    const { target, wanted, relieved } = shortageOf(inodes, inodeHighPercent, low);
-    targets.push({
-      kind: "free-inodes",
-      trigger: { kind: "inodes" },
-      device,
-      path,
-      inodesFree: target,
-      wantedInodes: wanted,
-      relievedInodes: relieved,
     });
   }
   return { usage: [usage], blocks: [], targets, notes: clamped ? [{ kind: "clamped", path }] : [] };
@@ -141,36 +125,21 @@ export const watchesSpace = ({ highPercent, maximumAge }: ImageLimits): boolean 
 
 /** Whether the periodic image GC loop has anything to do with these limits. */
 export const collectsImages = (limits: ImageLimits): boolean =>
-  watchesSpace(limits) ||
-  limits.inodeHighPercent !== null ||
-  limits.storeBudgetBytes !== null ||
-  limits.maxImages !== null;
+  watchesSpace(limits) || limits.storeBudgetBytes !== null;
 
-/** Targets independent of a filesystem's thresholds: the size of the store, and the number of images. */
+/** The target independent of a filesystem's thresholds: the size of the store. */
 export function storeTargets(
   snapshot: Pick<Snapshot, "filesystems" | "images">,
-  { storeBudgetBytes: maximumBytes, maxImages }: ImageLimits,
+  { storeBudgetBytes: maximumBytes }: ImageLimits,
   forest: LayerForest | null,
 ): readonly ImageTarget[] {
-  const targets: ImageTarget[] = [];
+  if (maximumBytes === null) return [];
   const images = distinctImages(snapshot.images, "any");
-  if (maximumBytes !== null) {
-    // Without the runtime's figure, the reported sizes; each layer once where layers matter.
-    const estimate = forest?.union(images).estimateBytes ?? reportedBytesOf(images);
-    const wantedBytes = (countedStoreBytes(snapshot) ?? estimate) - maximumBytes;
-    const trigger = { kind: "budget" } as const;
-    if (wantedBytes > 0n) targets.push({ kind: "store-bytes", trigger, maximumBytes, wantedBytes });
-  }
-  if (maxImages !== null && images.length > maxImages) {
-    const wantedImages = images.length - maxImages;
-    targets.push({
-      kind: "image-count",
-      trigger: { kind: "count" },
-      maximumImages: maxImages,
-      wantedImages,
-    });
-  }
-  return targets;
+  // Without the runtime's figure, the reported sizes; each layer once where layers matter.
+  const estimate = forest?.union(images).estimateBytes ?? reportedBytesOf(images);
+  const wantedBytes = (countedStoreBytes(snapshot) ?? estimate) - maximumBytes;
+  if (wantedBytes <= 0n) return [];
+  return [{ kind: "store-bytes", trigger: { kind: "budget" }, maximumBytes, wantedBytes }];
 }
 
 /** What a filesystem has free after the latest removal, and what the pass has gained on it. */
@@ -185,7 +154,6 @@ export interface Progress {
   readonly disks: ReadonlyMap<string, Readonly<Record<"bytes" | "inodes", Room>>>;
   /** The size of the image store now; `null`: the runtime does not say, so reported sizes count. */
   readonly storeBytes: bigint | null;
-  readonly imageCount: number;
   /** Reported sizes of images removed for the targets, added up. */
   readonly reportedBytes: bigint;
   /** The same for all images removed in this pass, each layer once where layers are known. */
@@ -225,8 +193,6 @@ function targetMet(target: ImageTarget, progress: Progress): Met | null {
           ? estimatedBytes >= target.wantedBytes
           : storeBytes <= target.maximumBytes,
       );
-    case "image-count":
-      return reached(progress.imageCount <= target.maximumImages);
     case "everything":
       return null;
   }

@@ -116,7 +116,7 @@ const nodes: Readonly<Record<string, Node>> = {
   },
   "with too many images and a disk that other data fill": {
     seen: disk({ availableBytes: 3n * GIB, imageUsedBytes: 4n * GIB }),
-    limits: { ...defaultLimits, images: { ...defaultLimits.images, maxImages: 1 } },
+    limits: { ...defaultLimits, images: { ...defaultLimits.images, storeBudgetBytes: 1n } },
   },
   "whose root directory could not be measured": {
     seen: {

@@ -15,7 +15,7 @@ const files = {
 };
 
 test("in JSON each value has its source and where it was written, by its name in files", async () => {
-  const env = { CRIGC_MAX_IMAGES: "7" };
+  const env = { CRIGC_KEEP_PER_REPOSITORY: "7" };
   const words = ["-o", "json", "-v=4", "--eviction-hard", "nodefs.available<5%"];
   const { code, stdout } = await crigc(["config", ...words], { files, env });
   expect(code).toBe(0);
@@ -43,15 +43,15 @@ test("patterns that are none are errors with their places, and say nothing to th
 });
 
 test.each([
-  ["a valid file", ours("maxImages: 3")],
-  ["a wrong file, with every line", ours("maxImages: none\nimageGCLowThresholdPercnt: 3")],
+  ["a valid file", ours("keepPerRepository: 3")],
+  ["a wrong file, with every line", ours("keepPerRepository: none\nimageGCLowThresholdPercnt: 3")],
   ["the kubelet's file, of which not all is adopted", kubelets("imageGCHighThresholdPercent: 100")],
 ])(
   "--check says of %s what it is worth, whatever the node's own configuration is",
   async (_, text) => {
     const around = {
       files: { "/new.yaml": text, [FILE]: "broken: [" },
-      env: { CRIGC_MAX_IMAGES: "x" },
+      env: { CRIGC_KEEP_PER_REPOSITORY: "x" },
     };
     expect(await crigc(["config", "--check", "/new.yaml"], around)).toMatchSnapshot();
   },

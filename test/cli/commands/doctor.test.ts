@@ -11,11 +11,10 @@ import { HostError, RuntimeError } from "../../../src/model/errors.ts";
 import type { Filesystem } from "../../../src/model/snapshot.ts";
 import type { DirectoryFact } from "../../../src/node/directories.ts";
 import { deviceOf } from "../../../src/node/disk.ts";
-import { executableFault } from "../../../src/node/executable.ts";
 import { addressFault } from "../../../src/node/http.ts";
 import { read } from "../../state/fixture.ts";
 import { aFilesystem, aLedger, anImage, aSandbox, GIB, NOW } from "../../support/build/values.ts";
-import { put, scratch } from "../../support/scratch.ts";
+import { scratch } from "../../support/scratch.ts";
 import { openNodeOf } from "../open-node.ts";
 import { crigc } from "../world.ts";
 
@@ -76,7 +75,6 @@ async function doctor(machine: Machine = {}) {
         sockets: async () => machine.sockets ?? [answering],
         directory: () => machine.directory ?? room,
         device: deviceOf,
-        executableFault,
         addressFault,
         kubelet: () => ({ signs: [], file: null }),
       }),
@@ -116,18 +114,6 @@ test.each<[string, number, Machine]>([
 
 const checked = async (name: string, machine: Machine) =>
   (await doctor(machine)).checks.find((check) => check.name === name);
-
-test("an event hook that is missing, a directory or not executable fails, and one that can be run is well", async () => {
-  const home = scratch();
-  put(home, "plain", "", 0o644);
-  put(home, "hook", "", 0o755);
-  const said: string[] = [];
-  for (const name of ["/missing", "", "/plain", "/hook"]) {
-    const check = await checked("event-hook", { words: ["--event-hook", `${home}${name}`] });
-    said.push(JSON.stringify(check).replaceAll(home, "HOME"));
-  }
-  expect(said.join("\n")).toMatchSnapshot();
-});
 
 test("a metrics address that another program listens on fails, unless the agent runs", async () => {
   const server = createServer();

@@ -30,8 +30,8 @@ describe("status", () => {
   test("queries the agent in the run directory of the environment even if file and environment are invalid", async () => {
     const askAgent: Openers["askAgent"] = async ({ values }) => `${values.runDir}\n`;
     const ran = await crigc(["status", "--config", "/broken.yaml"], {
-      files: { "/broken.yaml": ours("maxImages: few\n") },
-      env: { CRIGC_RUN_DIR: "/run/other", CRIGC_MAX_IMAGES: "few" },
+      files: { "/broken.yaml": ours("keepPerRepository: few\n") },
+      env: { CRIGC_RUN_DIR: "/run/other", CRIGC_KEEP_PER_REPOSITORY: "few" },
       open: { askAgent },
     });
     expect(ran).toMatchObject({ code: 0, stdout: "/run/other\n" });
@@ -39,8 +39,8 @@ describe("status", () => {
   });
 
   test("with an invalid flag says only that", async () => {
-    const { code, stderr } = await asking(() => "well\n").run("--max-images=few");
+    const { code, stderr } = await asking(() => "well\n").run("--keep-per-repository=few");
     expect(code).toBe(2);
-    expect(stderr).toStartWith("crigc: --max-images:");
+    expect(stderr).toStartWith("crigc: --keep-per-repository:");
   });
 });

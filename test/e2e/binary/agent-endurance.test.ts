@@ -21,7 +21,7 @@ test(`the history of an agent killed ${KILLS} times during passes lacks at most 
   console.log(`seed ${SEED} (CRIGC_SIM_SEED)`);
   const random = new Random(SEED);
   await using it = await startNode({
-    flags: [...flags, "--image-gc-period=100ms", "--max-images=1"],
+    flags: [...flags, "--image-gc-period=100ms", "--image-store-budget=1900k"],
   });
   it.runtime.fail("RemoveImage", { kind: "delay", ms: 3 });
   const unknown: string[] = [];

@@ -12,13 +12,13 @@ const aNode = (images: number): Promise<TestNode> =>
 
 test("a configuration file that changes under a running agent takes effect after a restart, on SIGHUP it only ends", async () => {
   await using it = await aNode(5);
-  it.configure({ maxImages: 4, keep: ["r.example/i0"] });
+  it.configure({ imageStoreBudget: "4M", keep: ["r.example/i0"] });
   await using agent = it.start("run");
   await it.untilRemoved(1);
-  it.configure({ maxImages: 2 });
+  it.configure({ imageStoreBudget: "2M" });
   await it.looksAgain();
   expect(it.removedImages()).toHaveLength(1);
-  expect((await it.status()).values.maxImages).toMatchObject({ value: 4 });
+  expect((await it.status()).values.imageStoreBudget).toMatchObject({ value: "4M" });
   agent.signal("SIGHUP");
   expect(await agent.exited).toBe(0);
   await using _ = it.start("run");
@@ -59,8 +59,8 @@ test("gc that SIGINT stops while it lists says so with exit 4, and not that a li
 });
 
 test.each([
-  ["run", "SIGTERM", 0, ["run", "--max-images=1"]],
-  ["run", "SIGHUP", 0, ["run", "--max-images=1"]],
+  ["run", "SIGTERM", 0, ["run", "--image-store-budget=1900k"]],
+  ["run", "SIGHUP", 0, ["run", "--image-store-budget=1900k"]],
   ["gc", "SIGTERM", 4, ["gc", "--all-unused", "-o=json"]],
   [
     "rm, whose terminal closes,",
@@ -142,10 +142,10 @@ test("an agent opens its control socket again if it is deleted, and a second age
 test("gc next to a running agent waits its turn, and both are in the history", async () => {
   await using it = await aNode(6);
   it.runtime.fail("RemoveImage", { kind: "delay", ms: 300 });
-  await using agent = it.start("run", "--max-images=4");
+  await using agent = it.start("run", "--image-store-budget=4M");
   await it.untilRemoved(1);
-  expect(await it.crigc("gc", "--max-images=2")).toMatchObject({ exitCode: 0 });
-  expect(it.runtime.node.images).toHaveLength(2);
+  expect(await it.crigc("gc", "--image-store-budget=2M")).toMatchObject({ exitCode: 0 });
+  expect(it.runtime.node.images.length).toBeLessThanOrEqual(2);
   const calls = it.runtime.callsOf("RemoveImage");
   for (const [index, call] of calls.slice(1).entries())
     expect(call.atMs - (calls[index]?.atMs ?? 0)).toBeGreaterThan(290);
@@ -158,7 +158,7 @@ test("gc next to a running agent waits its turn, and both are in the history", a
 
 test("run --dry-run removes nothing and leaves no state, however long it runs", async () => {
   await using it = await aNode(6);
-  await using agent = it.start("run", "--dry-run", "--max-images=1");
+  await using agent = it.start("run", "--dry-run", "--image-store-budget=1900k");
   await it.firstPass();
   await it.looksAgain();
   expect(it.changes()).toEqual([]);

@@ -6,12 +6,12 @@ import { imageIdOf } from "../../support/fake-runtime/describe.ts";
 import { put } from "../../support/scratch.ts";
 import { image, type Json, startNode, type TestNode } from "./node.ts";
 
-const images = ["a", "b", "c"].map((name) => image(name));
-/** Any disk is under pressure, and what can be freed does not matter. */
+/** So large that removing them could relieve any disk. */
+const images = ["a", "b", "c"].map((name) => image(name, 2 ** 50));
+/** Any disk is under pressure. */
 const flags = [
   "--minimum-image-ttl-duration=0s",
   "--eviction-hard=imagefs.available<99.99%",
-  "--when-futile=collect",
   "--image-gc-high-threshold=100",
   "--pressure-period=1s",
   "--image-gc-period=1h",

@@ -168,7 +168,6 @@ async function live(pods: readonly Evil[]): Promise<void> {
       "--dead-pod-ttl=0s",
       "--maximum-dead-containers-per-container=0",
       "--minimum-image-ttl-duration=0s",
-      "--max-stop-grace-period=2s",
       "--keep=r.example/kept/**",
     ],
   });
@@ -196,7 +195,7 @@ async function live(pods: readonly Evil[]): Promise<void> {
     const { exitCode, stdout, stderr, tookMs } = await node.crigc(...words);
     said.push(stdout, stderr);
     expect(exitCode, `crigc ${words.join(" ")}: ${stderr.slice(-600)}`).toBeOneOf([0, 3, 5, 8]);
-    expect(tookMs).toBeLessThan(30_000);
+    expect(tookMs).toBeLessThan(60_000);
   }
   // Its images, containers and sandboxes are there, untouched.
   const touched = node.runtime.calls

@@ -12,7 +12,6 @@ import { startNode, type TestNode } from "./node.ts";
 const X = { id: imageIdOf(0), repoTags: ["r.example/i0:1"], sizeBytes: 1_000_000 };
 const images = [X, { ...X, id: imageIdOf(1), repoTags: ["r.example/i1:1"] }];
 const flags = [
-  "--space-accounting=reported",
   "--eviction-hard=nodefs.available<0%",
   "--boot-grace=0s",
   // Whatever the disk of the machine is used for.

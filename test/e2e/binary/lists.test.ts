@@ -20,7 +20,7 @@ const images = [
 const bySize = ["d", "c", "b", "a"].map(imageIdOf);
 
 test("images, plan and history print only IDs, only names or everything, sorted and filtered as asked", async () => {
-  await using it = await startNode({ node: { images }, flags: ["--space-accounting=reported"] });
+  await using it = await startNode({ node: { images } });
   await it.crigc("gc", "--images");
   await observedFor(it.stateDir, minutes(3));
   const lines = async (words: string): Promise<readonly string[]> => {
@@ -73,7 +73,7 @@ test("an image of a container that a pass removes first has one verdict in plan,
     sandboxes: [{ id: "pod" }],
     containers,
   };
-  const flags = [...removable, "--max-images=1", "--keep=r.example/new"];
+  const flags = [...removable, "--image-store-budget=1900k", "--keep=r.example/new"];
   await using node = await startNode({ node: described, flags });
   const { id } = image("old");
   expect((await node.json(["plan"])).images.candidates).toMatchObject([{ id, place: 1 }]);

@@ -30,14 +30,10 @@ export const onAnyDisk = [
   "--eviction-hard=nodefs.available<0%",
 ] as const;
 
-/** Every image may go at once, counted by its reported size: what else happens on the tester's disk does not matter. */
-export const removable = [
-  "--minimum-image-ttl-duration=0s",
-  "--space-accounting=reported",
-  ...onAnyDisk,
-] as const;
+/** Every image may go at once; what else happens on the tester's disk does not matter. */
+export const removable = ["--minimum-image-ttl-duration=0s", ...onAnyDisk] as const;
 
-/** Passes come quickly, and only a number of images or a budget triggers any removal. */
+/** Passes come quickly, and only a budget triggers any removal. */
 export const quickPasses = [
   ...removable,
   ...["image-gc", "image-detection", "image-cache", "container-gc", "pressure"].map(

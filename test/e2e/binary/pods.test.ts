@@ -51,7 +51,7 @@ const serving = makeCertificate({ name: "kubelet", dnsNames: ["localhost"], auth
 async function start(kubelet: FakeKubelet): Promise<TestNode> {
   const it = await startNode({
     node,
-    flags: ["--minimum-image-ttl-duration=0s", "--boot-grace=0s", "--space-accounting=reported"],
+    flags: ["--minimum-image-ttl-duration=0s", "--boot-grace=0s"],
   });
   const kubeletCAFile = put(it.home, "kubelet.crt", serving.certificate);
   it.configure({ kubeletEndpoint: kubelet.endpoint, kubeletCAFile });
@@ -65,13 +65,13 @@ const podDirectory = (it: TestNode, uid: string): string => {
   mkdirSync(path, { recursive: true });
   return path;
 };
-const gc = (it: TestNode) => it.crigc("gc", "--images", "--max-images=1");
+const gc = (it: TestNode) => it.crigc("gc", "--images", "--image-store-budget=1900k");
 
 test("with a kubelet endpoint the images of listed pods are kept, also once the kubelet does not answer, which doctor says", async () => {
   await using kubelet = await startFakeKubelet(serving);
   await using it = await start(kubelet);
   kubelet.answer = { kind: "pods", pods: [staticPod, jobPod, pendingPod] };
-  const { images } = await it.json(["plan", "--max-images=1"]);
+  const { images } = await it.json(["plan", "--image-store-budget=1900k"]);
   const kept = images.kept.map((one: Json) => one.reason.code);
   expect(kept).toContain("in-use");
   await gc(it);
@@ -88,7 +88,7 @@ test("a running agent keeps the images that the kubelet last listed while the ku
   await using kubelet = await startFakeKubelet(serving);
   await using it = await start(kubelet);
   kubelet.answer = { kind: "pods", pods: [staticPod, jobPod, pendingPod] };
-  await using agent = it.start("run", "--max-images=1", ...quickPasses);
+  await using agent = it.start("run", "--image-store-budget=1900k", ...quickPasses);
   await it.firstPass();
   kubelet.answer = { kind: "hang-up" };
   await agent.untilSaid(/GET https:.*failed/);

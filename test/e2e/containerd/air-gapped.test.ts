@@ -70,12 +70,9 @@ describe.each([...releases])("an air-gapped node with containerd %s", (release) 
 
     const kept = keepCodes(await planImages(node, youngAge));
     expect(unused.map((name) => kept[name])).toEqual(unused.map(() => "blocked"));
-    // By the kubelet's rule, and with --when-futile collect, all of them would go.
-    for (const rule of [
-      ["--compat=kubelet", "--minimum-image-ttl-duration=0s"],
-      [youngAge, "--when-futile=collect"],
-    ])
-      expect(namesOf((await planImages(node, ...rule)).candidates).toSorted()).toEqual(unused);
+    // By the kubelet's rule, all of them would go.
+    const rule = ["--compat=kubelet", "--minimum-image-ttl-duration=0s"];
+    expect(namesOf((await planImages(node, ...rule)).candidates).toSorted()).toEqual(unused);
   });
 });
 

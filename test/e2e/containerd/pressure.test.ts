@@ -29,13 +29,16 @@ setDefaultTimeout(240_000);
 /** No collection by thresholds, so that what happens is the pressure's doing. */
 const flags = ["--image-gc-high-threshold=100", ...pressureOnly, youngAge] as const;
 
-test("gc frees inodes down to the low threshold", async () => {
+test("gc frees inodes up to an eviction threshold and its minimum reclaim", async () => {
   const disk = { sizeBytes: 512 * mebibyte, inodes: 4_096 };
   await using node = await startNode("1.7", { disk });
   await prepare(node, 6, 2, 200);
   const { inodes } = readDisk(node.disk.path);
   takeInodes(node.disk, Math.floor(inodes * 0.1));
-  const thresholds = ["--image-gc-inode-high-threshold=85", "--image-gc-inode-low-threshold=80"];
+  const thresholds = [
+    "--eviction-hard=imagefs.inodesFree<15%",
+    "--eviction-minimum-reclaim=imagefs.inodesFree=5%",
+  ];
   const { exitCode, report } = await gc(node, youngAge, ...thresholds);
   expect({ exitCode, end: report.images.end }).toEqual({ exitCode: 0, end: "target-reached" });
   // A tenth of 4096 was missing, and each image takes 200 for its files and some for itself.

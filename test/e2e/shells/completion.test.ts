@@ -46,7 +46,7 @@ const CASES: readonly (readonly [string, string])[] = [
   ["crigc --compat k", "kubelet"],
   [
     "crigc gc --imag",
-    "--image-gc-high-threshold --image-gc-inode-high-threshold --image-gc-inode-low-threshold --image-gc-low-threshold --image-gc-period --image-maximum-gc-age --image-minimum-gc-age --image-order --image-service-endpoint --image-store-budget --images --image-cache-period --image-detection-period",
+    "--image-gc-high-threshold --image-gc-low-threshold --image-gc-period --image-maximum-gc-age --image-minimum-gc-age --image-service-endpoint --image-store-budget --images --image-cache-period --image-detection-period",
   ],
   ["crigc hold --rea", "--reason"],
   ["crigc gc --rea", ""],
@@ -54,7 +54,7 @@ const CASES: readonly (readonly [string, string])[] = [
   ["crigc history --kind s", "sandbox"],
   ["crigc --keep keep ho", "hold"],
   ["crigc -v 3 keep li", "list"],
-  ["crigc --max-images ", ""],
+  ["crigc --keep-per-repository ", ""],
   ["crigc __", ""],
 ];
 
@@ -103,7 +103,7 @@ test("zsh completes typed words", () => {
     ["crigc gc --rea", "crigc gc --rea"],
     ["crigc gc -o j", "crigc gc -o json "],
     ["crigc --keep keep ho", "crigc --keep keep hold "],
-    ["crigc --max-im", "crigc --max-images "],
+    ["crigc --max-im", "crigc --keep-per-repository "],
     [`crigc --config ${files}/fi`, `crigc --config ${files}/file.yaml `],
     [`crigc --state-dir ${files}/f`, `crigc --state-dir ${files}/folder/`],
   ];
@@ -133,7 +133,7 @@ test("groff renders the manual page without warnings and completely", () => {
     "NAME",
     "COMMANDS",
     "--image-gc-high-threshold PERCENT",
-    "CRIGC_MAX_IMAGES",
+    "CRIGC_KEEP_PER_REPOSITORY",
     "EXIT STATUS",
     "/etc/crigc/keep.d",
   ])

@@ -66,7 +66,12 @@ const json = textTarget(
   jsonOf(
     [
       { ...head, ...Object.fromEntries(SAMPLES.map(({ name, inFile }) => [name, inFile])) },
-      { ...head, keep: ["a", "b"], evictionHard: { "nodefs.available": "10%" }, maxImages: 3 },
+      {
+        ...head,
+        keep: ["a", "b"],
+        evictionHard: { "nodefs.available": "10%" },
+        keepPerRepository: 3,
+      },
     ],
     fieldNames,
   ),
@@ -143,7 +148,7 @@ const agentStatus = textTarget(
           imageGCHighThresholdPercent: { value: 80, source: "flag" },
           evictionHard: { value: { "imagefs.available": "20%" }, source: "kubelet" },
           keep: { value: ["app/**"], source: "drop-in" },
-          maxImages: { value: null, source: "file" },
+          keepPerRepository: { value: null, source: "file" },
         },
       },
     ],

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 
 import { chainId } from "../../../src/model/ids.ts";
-import type { ImageRecord } from "../../../src/model/ledger.ts";
 import type { ImageLimits } from "../../../src/model/limits.ts";
 import type { ImageTarget } from "../../../src/model/plan.ts";
 import type { Filesystem, Snapshot } from "../../../src/model/snapshot.ts";
@@ -81,24 +80,15 @@ test("a high threshold of 100 turns it off unless a maximum age is set", () => {
 });
 
 describe("other triggers", () => {
-  test("a number of images, which counts an ID once", () => {
-    const limits = { maxImages: 2 };
-    const plan = planOf({ images: [...three, gib("a")], limits, snapshot: onDisk(50n) });
-    expect(plan.targets).toEqual([
-      { kind: "image-count", trigger: { kind: "count" }, maximumImages: 2, wantedImages: 1 },
-    ]);
-    expect(plan.candidates.map(({ expected }) => expected)).toEqual([true, false, false]);
-  });
-
   test("several at once: each is named, and the strictest decides how far", () => {
     const plan = planOf({
       images: three,
-      limits: { maxImages: 0, storeBudgetBytes: 59n * GIB },
+      limits: { storeBudgetBytes: 57n * GIB },
       snapshot: onDisk(15n),
     });
-    expect(plan.triggers).toEqual([{ kind: "space" }, { kind: "budget" }, { kind: "count" }]);
+    expect(plan.triggers).toEqual([{ kind: "space" }, { kind: "budget" }]);
     expect(
-      plan.candidates.every(({ expected, triggers }) => expected && triggers.length === 3),
+      plan.candidates.every(({ expected, triggers }) => expected && triggers.length === 2),
     ).toBeTrue();
   });
 });
@@ -110,7 +100,7 @@ test("the evaluated rules are listed, the deciding one last, and none that is of
   const idle = [...always, "too-young", "no-trigger"] as const;
   expect(new Set(kept)).toEqual(new Set<(typeof kept)[number]>([["in-use", "pinned"], idle]));
   const triedWith = (compat: ImageLimits["compat"]) =>
-    planOf({ images, limits: { maxImages: 0, compat } }).candidates[0]?.tried;
+    planOf({ images, limits: { storeBudgetBytes: 0n, compat } }).candidates[0]?.tried;
   expect(triedWith("none")).toEqual([...always, "too-young"]);
   expect(triedWith("kubelet")).toEqual([...always, "just-used", "too-young"]);
 });
@@ -207,7 +197,7 @@ describe("pressure", () => {
     planOf({
       images: three,
       snapshot: { filesystems },
-      limits: { maxImages: 0 },
+      limits: { storeBudgetBytes: 0n },
       facts: {
         purpose: { kind: "pressure", signals: ["imagefs.available"] },
         pressureTargets,
@@ -259,13 +249,6 @@ describe("pressure", () => {
   });
 });
 
-test("a limit of removals is noted in the plan if one is set", () => {
-  const notes = (maxRemovalsPerPass: number | null) =>
-    planOf({ images: three, limits: { maxRemovalsPerPass } }).notes;
-  expect(notes(2)).toEqual([{ kind: "removal-limit", limit: 2 }]);
-  expect(notes(null)).toEqual([]);
-});
-
 describe("futility", () => {
   describe("removals that gave no space back", () => {
     const paused = (retryWatched: bigint) =>
@@ -298,7 +281,7 @@ describe("futility", () => {
         remaining: minutes(2),
       };
       expect(at(12n * minute)).toMatchObject({ candidates: [], blocks: [block], notes: [] });
-      const counted = at(12n * minute, { limits: { maxImages: 1 } });
+      const counted = at(12n * minute, { limits: { storeBudgetBytes: GIB } });
       expect(counted).toMatchObject({ candidates: [], blocks: [block] });
       const aged = at(12n * minute, { snapshot: onDisk(50n), limits: { maximumAge: minutes(5) } });
       expect(aged).toMatchObject({ triggers: [{ kind: "age" }], candidates: [], blocks: [block] });
@@ -324,9 +307,9 @@ describe("futility", () => {
       });
       expect(notesOn(free)).toMatchObject({ targets: [{ path: "/other" }], notes: [] });
       const snapshot = { filesystems: [disk(50n), { ...other, availableBytes: 3n * GIB }] };
-      expect(at(12n * minute, { snapshot, limits: { maxImages: 1 } }).notes).toMatchObject([
-        { kind: "out-of-reach", block: { kind: "futile", filesystem: "/other" } },
-      ]);
+      expect(at(12n * minute, { snapshot, limits: { storeBudgetBytes: GIB } }).notes).toMatchObject(
+        [{ kind: "out-of-reach", block: { kind: "futile", filesystem: "/other" } }],
+      );
       // With `collect` images are removed anyway, so nothing is futile.
       expect(notesOn([disk(3n, 4n), other]).notes).toMatchObject([
         { block: { kind: "nothing-freed" } },
@@ -356,7 +339,7 @@ describe("futility", () => {
 
   const filled = { filesystems: [disk(3n, 4n)] };
 
-  test("a disk filled by other data costs no image without --when-futile collect, and the plan reports what fills it", () => {
+  test("a disk filled by other data costs no image without compat kubelet, and the plan reports what fills it", () => {
     const plan = planOf({ images: three, snapshot: filled });
     expect(plan.candidates).toEqual([]);
     expect(plan.blocks).toEqual([
@@ -383,16 +366,9 @@ describe("futility", () => {
       futility: [{ futile: true }],
       notes: [],
     });
-    const counted = planOf({ images: three, snapshot: filled, limits: { maxImages: 1 } });
-    expect(counted).toMatchObject({ blocks: [], targets: [{ kind: "image-count" }] });
+    const counted = planOf({ images: three, snapshot: filled, limits: { storeBudgetBytes: GIB } });
+    expect(counted).toMatchObject({ blocks: [], targets: [{ kind: "store-bytes" }] });
     expect(counted.notes).toEqual([{ kind: "out-of-reach", block: plan.blocks[0] as never }]);
-  });
-
-  test("inodes of the same disk are freed all the same, where no pressure has to end", () => {
-    const limits = { inodeHighPercent: 85, inodeLowPercent: 70 };
-    const filesystems = [{ ...disk(3n, 4n), inodes: 1000n, inodesFree: 100n }];
-    const plan = planOf({ images: three, limits, snapshot: { filesystems } });
-    expect(plan.targets).toMatchObject([{ kind: "free-inodes" }]);
   });
 });
 
@@ -478,31 +454,11 @@ test("all unused images go in their order, with what each frees by its layers", 
   ]);
 });
 
-test("the order frequent removes by key, and shows it of each image; other orders and compat kubelet have none", () => {
-  const used = (uses: number, agingTerm = 0): Partial<ImageRecord> => ({
-    frequency: { uses, agingTerm, dayBegunWatched: null },
-  });
-  const images = ["often", "late", "once"].map((name) => anImage(name));
-  const of = (order: ImageLimits["order"], compat: ImageLimits["compat"]) =>
-    planOf({
-      images: [...images, anImage("pinned", { pinned: true })],
-      records: [used(5), used(2, 2), {}, used(1)],
-      limits: { maxImages: 0, order, compat },
-    });
-  const { candidates, kept } = of("frequent", "none");
-  expect(words(candidates)).toEqual(["once", "late", "often"]);
-  expect(candidates.map(({ orderKey }) => orderKey)).toEqual([1, 4, 5]);
-  expect(kept).toMatchObject([{ orderKey: 1, reason: { kind: "pinned" } }]);
-  for (const plan of [of("recent", "none"), of("frequent", "kubelet")])
-    for (const one of [...plan.candidates, ...plan.kept])
-      expect(one).not.toHaveProperty("orderKey");
-});
-
 describe("the estimated stop", () => {
   const five = ["a", "b", "c", "d", "e"].map((name) =>
     aCandidate(name, { image: anImage(name, { sizeBytes: 100n * MIB }) }),
   );
-  const unlimited = { compat: "none", maxRemovalsPerPass: null } as const;
+  const unlimited = { compat: "none", maxRemovals: null } as const;
   const reached = (...input: Parameters<typeof estimate>): number =>
     estimate(...input).filter(({ expected }) => expected).length;
 

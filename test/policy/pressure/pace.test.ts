@@ -50,19 +50,6 @@ test.each<[PassEffect, string, Pass["images"], Pass["containers"]]>([
     null,
     { ...Object(containers("stopped")), logs: [{ result: { kind: "skipped" }, bytes: 1n }] },
   ],
-  ["ruled-out", "the limit of removals", images("removal-limit", removed), null],
-  [
-    "ruled-out",
-    "that limit, once others are stopped",
-    images("removal-limit", removed),
-    containers("stopped", "removed"),
-  ],
-  [
-    "ruled-out",
-    "that limit among containers",
-    images("nothing-to-do"),
-    containers("removal-limit", "removed"),
-  ],
 ])("the effect of a pass is %s after %s", (effect, _, ofImages, ofContainers) => {
   expect(effectOf({ images: ofImages, containers: ofContainers })).toBe(effect);
 });

@@ -187,7 +187,6 @@ describe("the reach of a pass", () => {
     accounting: "measured",
     ...freeInodes(100n),
     storeBytes: null,
-    imageCount: 2,
     reportedBytes: 0n,
     estimatedBytes: 0n,
     removed: 0,

@@ -19,7 +19,6 @@ import {
   aFilesystem,
   anImage,
   aSnapshot,
-  countTarget,
   defaultImageLimits,
   GIB,
   inodeTarget,
@@ -79,36 +78,12 @@ test.each([
   ["nothing", { highPercent: 100 }, false],
   ["a percentage", { highPercent: 99 }, true],
   ["a maximum age", { highPercent: 100, maximumAge: minutes(1) }, true],
-  ["inodes", { highPercent: 100, inodeHighPercent: 90 }, true],
   ["a budget", { highPercent: 100, storeBudgetBytes: 1n }, true],
-  ["a number of images", { highPercent: 100, maxImages: 1 }, true],
 ] as const)("the image GC loop knows whether it has work if %s is set", (_, limits, has) => {
   expect(collectsImages({ ...defaultImageLimits, ...limits })).toBe(has);
 });
 
-describe("a threshold on inodes", () => {
-  const short = { availableBytes: 90n << 30n, inodes: 1_000n, inodesFree: 50n };
-
-  test("has no target below it, and frees down to the low threshold from it on", () => {
-    const limits = { inodeHighPercent: 95, inodeLowPercent: 60 };
-    expect(judged(limits, { ...short, inodesFree: 60n }).targets).toEqual([]);
-    expect(judged(limits, short).targets).toMatchObject([
-      { kind: "free-inodes", inodesFree: 400n, wantedInodes: 350n, relievedInodes: 60n },
-    ]);
-  });
-
-  test("frees down to five points below it if no low one is given, and never below 0", () => {
-    expect(judged({ inodeHighPercent: 95 }, short).targets).toMatchObject([{ inodesFree: 100n }]);
-    expect(judged({ inodeHighPercent: 3 }, short).targets).toMatchObject([{ inodesFree: 1_000n }]);
-  });
-
-  test("has no target if the filesystem has no inodes", () => {
-    const none = { ...short, inodes: 0n, inodesFree: 0n };
-    expect(judged({ inodeHighPercent: 1 }, none).targets).toEqual([]);
-  });
-});
-
-describe("a budget and a maximum number of images", () => {
+describe("a budget", () => {
   const limited = (
     limits: Partial<ImageLimits>,
     imageUsedBytes: bigint | null,
@@ -119,13 +94,11 @@ describe("a budget and a maximum number of images", () => {
     return storeTargets(snapshot, { ...defaultImageLimits, ...limits }, forest);
   };
 
-  test("trigger only if exceeded", () => {
-    expect(limited({ storeBudgetBytes: 299n, maxImages: 2 }, null)).toMatchObject([
+  test("triggers only if exceeded", () => {
+    expect(limited({ storeBudgetBytes: 299n }, null)).toMatchObject([
       { kind: "store-bytes", maximumBytes: 299n, wantedBytes: 1n },
-      { kind: "image-count", maximumImages: 2, wantedImages: 1 },
     ]);
-    expect(limited({ storeBudgetBytes: 300n, maxImages: 3 }, null)).toEqual([]);
-    expect(limited({ storeBudgetBytes: 301n, maxImages: 4 }, null)).toEqual([]);
+    expect(limited({ storeBudgetBytes: 300n }, null)).toEqual([]);
   });
 });
 
@@ -161,7 +134,6 @@ describe("during a pass", () => {
     accounting: "measured",
     disks: new Map([["8:1", { bytes: none, inodes: none }]]),
     storeBytes: null,
-    imageCount: 0,
     reportedBytes: 0n,
     estimatedBytes: 0n,
     removed: 0,
@@ -180,7 +152,6 @@ describe("during a pass", () => {
   const measured = (storeBytes: bigint): Partial<Progress> => ({ storeBytes });
   const space = spaceTarget(100n, 10n);
   const zero = spaceTarget(100n, 0n);
-  const count = countTarget(10);
   const budget: ImageTarget = {
     kind: "store-bytes",
     trigger: { kind: "budget" },
@@ -195,9 +166,6 @@ describe("during a pass", () => {
     ["space is met by what is available", [zero], bytes(100n, 0n), "target-reached"],
     ["space is not met by another disk", [space], { disks: new Map() }, null],
     ["space is not met by reported sizes if nothing was removed", [zero], reported, null],
-    ["a number of images is met below it", [count], { imageCount: 9 }, "target-reached"],
-    ["a number of images is met", [count], { imageCount: 10 }, "target-reached"],
-    ["a number of images is not met above it", [count], { imageCount: 11 }, null],
     ["a budget is not met by smaller estimates", [budget], freed(50n, 19n), null],
     ["an unmeasured budget is met by estimates", [budget], freed(0n, 20n), "target-reached"],
     [
@@ -248,7 +216,6 @@ describe("during a pass", () => {
     ],
     ["what the store has above its budget", budget, { storeBytes: 130n }, 30n],
     ["unknown for a store that is not measured", budget, { storeBytes: null }, null],
-    ["no number of bytes for a count", count, {}, null],
   ])("what a target lacks is %s", (_, target, progress, lacked) => {
     expect(lackedBytes(target, { ...start, ...progress })).toBe(lacked);
   });

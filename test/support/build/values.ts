@@ -29,7 +29,6 @@ import {
   type Instant,
   instant,
   minutes,
-  seconds,
   watched,
 } from "../../../src/model/time.ts";
 import type { Facts } from "../../../src/policy/facts.ts";
@@ -113,7 +112,6 @@ export function aRecord(change: Partial<ImageRecord> = {}): ImageRecord {
     sizeBytes: 100n * MIB,
     ageRestartedWatched: null,
     ghost: null,
-    frequency: null,
     ...change,
   };
 }
@@ -196,18 +194,12 @@ export const defaultImageLimits: ImageLimits = {
   lowPercent: 80,
   minimumAge: minutes(2),
   maximumAge: duration(0n),
-  inodeHighPercent: null,
-  inodeLowPercent: null,
   storeBudgetBytes: null,
-  maxImages: null,
   keepLoaded: false,
   keepPerRepository: 0,
-  order: "recent",
   infraImages: [],
   whenFutile: "keep",
   accounting: "measured",
-  maxRemovalsPerPass: null,
-  removalInterval: duration(0n),
   compat: "none",
 };
 
@@ -215,7 +207,6 @@ export const containerLimits: ContainerLimits = {
   minimumAge: duration(0n),
   maximumPerPodContainer: 1,
   maximumContainers: -1,
-  stopGraceMax: seconds(30),
   collectForeign: false,
   compat: "none",
 };
@@ -306,7 +297,7 @@ export const spaceTarget = (
 
 export const inodeTarget = (inodesFree: bigint, wantedInodes: bigint): Target<"free-inodes"> => ({
   kind: "free-inodes",
-  trigger: { kind: "inodes" },
+  trigger: { kind: "pressure", signal: "imagefs.inodesFree" },
   device: "8:1",
   path: "/var/lib/containerd",
   inodesFree,
@@ -314,9 +305,9 @@ export const inodeTarget = (inodesFree: bigint, wantedInodes: bigint): Target<"f
   relievedInodes: inodesFree,
 });
 
-export const countTarget = (maximumImages: number): Target<"image-count"> => ({
-  kind: "image-count",
-  trigger: { kind: "count" },
-  maximumImages,
-  wantedImages: 1,
+export const budgetTarget = (maximumBytes: bigint, wantedBytes: bigint): Target<"store-bytes"> => ({
+  kind: "store-bytes",
+  trigger: { kind: "budget" },
+  maximumBytes,
+  wantedBytes,
 });
