@@ -1,5 +1,6 @@
 /** Document `Explanation` and the output of `crigc explain`: the decision, the rules in order of evaluation, the layers. */
 
+import type { Removal } from "../model/history.ts";
 import type {
   Decision,
   ImageCandidate,
@@ -13,6 +14,7 @@ import { type Instant, toRfc3339 } from "../model/time.ts";
 import { capitalised } from "../model/values.ts";
 import { type PodReason, podReasons } from "./container-reasons.ts";
 import { document } from "./document.ts";
+import { type RemovalJson, removalJson, removalName, removalTitle } from "./history.ts";
 import { imageBlock, imageKeep, imageTrigger } from "./image-reasons.ts";
 import { candidateJson, keptJson, plannedContainerJson, plannedSandboxJson } from "./plan.ts";
 import { column, type Columns, Printer, RIGHT } from "./printer.ts";
@@ -24,6 +26,7 @@ import {
   humanBytes,
   humanDuration,
   humanMs,
+  kindTitle,
   sandboxName,
   secondOf,
   shortId,
@@ -37,16 +40,19 @@ export interface ExplanationReport {
   readonly blocks: readonly ImageBlock[];
   /** Everything that the reference matches; several if it is ambiguous. */
   readonly things: readonly Thing[];
+  /** If nothing on the node matches: the newest removal of each match in the history. */
+  readonly removed: readonly Removal[];
 }
 
 export type ExplanationDocument = ReturnType<typeof explanationDocument>;
 
-export const explanationDocument = ({ reference, observedAt, blocks, things }: ExplanationReport) =>
+export const explanationDocument = (report: ExplanationReport) =>
   document("Explanation", {
-    reference,
-    observedAt: toRfc3339(observedAt),
-    blocks: blocks.map(imageBlock.json),
-    things,
+    reference: report.reference,
+    observedAt: toRfc3339(report.observedAt),
+    blocks: report.blocks.map(imageBlock.json),
+    things: report.things,
+    removed: report.removed.map(removalJson),
   });
 
 /** An image, a container or a sandbox, as the document has it. */
@@ -126,10 +132,32 @@ const layersJson = (layers: ImageLayers | undefined) =>
 
 export function explanationTable(explanation: ExplanationDocument, screen: Screen): string {
   const printer = new Printer(screen);
-  for (const { text } of explanation.blocks) printer.say(`Not removed now: ${text}.`, "red");
+  const { blocks, removed, observedAt } = explanation;
+  if (removed.length === 0)
+    for (const { text } of blocks) printer.say(`Not removed now: ${text}.`, "red");
   printer.gap();
-  for (const thing of explanation.things) printThing(printer, thing, explanation.observedAt);
+  for (const row of removed.slice(0, REMOVED_SHOWN)) printRemoved(printer, row, observedAt);
+  if (removed.length > REMOVED_SHOWN)
+    printer.line(`${removed.length - REMOVED_SHOWN} more (crigc history shows all)`, "dim");
+  for (const thing of explanation.things) printThing(printer, thing, observedAt);
   return printer.text();
+}
+
+const REMOVED_SHOWN = 5;
+
+function printRemoved(printer: Printer, row: RemovalJson, now: string): void {
+  const { kind, id, at, passId, result, measuredBytes } = row;
+  printer.line(`${capitalised(kindTitle(kind))} ${removalName(row)}`, "bold");
+  printer.say(`id: ${clean(id)}`, undefined, "  ");
+  printer.gap();
+  const who = result === "removed" ? "removed" : "already gone when crigc was about to remove it";
+  const freed = measuredBytes === null ? "" : `; freed ${humanBytes(measuredBytes)}`;
+  printer.say(
+    `Not on the node: ${who} ${humanDuration(elapsed(now, at))} ago (${secondOf(at)}) by pass ${clean(passId)}: ${removalTitle(row)}${freed}.`,
+    "yellow",
+  );
+  printer.line(`crigc history --pass ${clean(passId)} shows the whole pass.`);
+  printer.gap();
 }
 
 function printThing(printer: Printer, thing: Thing, now: string): void {

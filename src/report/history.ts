@@ -40,7 +40,7 @@ export type HistoryDocument = ReturnType<typeof historyDocument>;
 export const historyDocument = ({ passes, removals, events, returned, ...report }: HistoryReport) =>
   document("History", {
     passes: passes.map(passRowJson),
-    removals: removals.map(({ subject, ...rest }) => ({ id: subject, ...jsonOf(rest) })),
+    removals: removals.map(removalJson),
     events: events.map(eventJson),
     returned: returned.map(({ subject, at, ...rest }) => ({
       id: subject,
@@ -52,8 +52,10 @@ export const historyDocument = ({ passes, removals, events, returned, ...report 
   });
 
 export type PassRowJson = HistoryDocument["passes"][number];
-export type RemovalJson = HistoryDocument["removals"][number];
+export type RemovalJson = ReturnType<typeof removalJson>;
 type ReturnedJson = HistoryDocument["returned"][number];
+
+export const removalJson = ({ subject, ...rest }: Removal) => ({ id: subject, ...jsonOf(rest) });
 
 const passRowJson = ({ id, kind, ...row }: PassRow) => ({
   passId: id,
@@ -161,7 +163,7 @@ export const removalTitle = ({
 };
 
 /** What was removed, as the history names it. */
-const removalName = ({ kind, id, names }: RemovalJson): string =>
+export const removalName = ({ kind, id, names }: RemovalJson): string =>
   names[0] === undefined && !kind.endsWith("s") ? shortId(id) : clean(names[0] ?? id);
 
 /** `-o wide` and the HTML report add the time and the ID. */

@@ -1,6 +1,6 @@
 /** The output of `crigc plan`, from its document: what would be removed in which order, the estimated stop, and what is kept. */
 
-import { capitalised } from "../model/values.ts";
+import { capitalised, compared } from "../model/values.ts";
 import { logsErrorWords, podReasons } from "./container-reasons.ts";
 import { breakdownWords, printUsage } from "./disk.ts";
 import { imageKeep, triggerTitle } from "./image-reasons.ts";
@@ -80,7 +80,7 @@ function printImagePlan(printer: Printer, plan: ImagePlanJson): void {
 }
 
 function printTargets(printer: Printer, plan: ImagePlanJson): void {
-  for (const { text } of plan.targets) printer.say(`Target: ${text}.`);
+  for (const line of targetLines(plan)) printer.say(line);
   // A block names its trigger itself.
   if (plan.targets.length === 0 && plan.triggers.length === 0)
     printer.line("No threshold that images can relieve is exceeded, so no image is removed.");
@@ -88,6 +88,25 @@ function printTargets(printer: Printer, plan: ImagePlanJson): void {
     printer.say(`${plan.youngText}.`);
   printer.gap();
 }
+
+/** The strictest target of each filesystem, and what else is exceeded there. */
+export function targetLines({ targets }: ImagePlanJson): readonly string[] {
+  const places = Map.groupBy(targets, (it) => `${it.kind} ${"path" in it ? it.path : ""}`);
+  return [...places.values()].flatMap((all) => {
+    const [strictest, ...others] = all.toSorted((a, b) => compared(wanted(b), wanted(a)));
+    if (strictest === undefined) return [];
+    const also = [...new Set(others.map(({ trigger }) => triggerTitle(trigger)))];
+    const rest = also.length === 0 ? "" : `; also exceeded: ${also.join(", ")}`;
+    return [`Target: ${strictest.text}${rest}.`];
+  });
+}
+
+const wanted = (target: ImagePlanJson["targets"][number]): bigint =>
+  "wantedBytes" in target
+    ? target.wantedBytes
+    : "wantedInodes" in target
+      ? target.wantedInodes
+      : 0n;
 
 /** By the estimate; the pass measures. */
 const isShort = ({ targets, expectedFreedBytes, candidates }: ImagePlanJson): boolean =>
@@ -106,7 +125,7 @@ function printCandidates(printer: Printer, plan: ImagePlanJson): void {
   const isCut = isInOrder && screen.width !== null;
   const most = isCut ? Math.min(ROWS_SHOWN, expected + NEXT_SHOWN) : ROWS_SHOWN;
   const shown = screen.all === true ? all : all.slice(0, most);
-  const [title = "", ...rows] = tableLines(candidateColumns(screen), shown, screen);
+  const [title = "", ...rows] = tableLines(candidateColumns(screen, plan), shown, screen);
   printer.say(headline(plan, isInOrder));
   printer.line(title);
   for (const [index, row] of rows.entries()) {
@@ -133,7 +152,11 @@ function headline(plan: ImagePlanJson, isInOrder: boolean): string {
   return `${expected} of ${total} would be removed${isInOrder ? ", in this order" : ""}, freeing about ${humanBytes(expectedFreedBytes)}${isShort(plan) ? ", less than the target" : ""}:`;
 }
 
-export const candidateColumns = (screen: Screen): Columns<CandidateJson> => [
+/** WHY: only triggers that are not those of the targets above. */
+export const candidateColumns = (
+  screen: Screen,
+  { targets }: Pick<ImagePlanJson, "targets">,
+): Columns<CandidateJson> => [
   column("#", ({ place }) => String(place), RIGHT),
   column("IMAGE", ({ name }) => name, NAME),
   column("SIZE", ({ sizeBytes }) => humanBytes(sizeBytes), RIGHT),
@@ -144,11 +167,20 @@ export const candidateColumns = (screen: Screen): Columns<CandidateJson> => [
   column("LAST USED", ({ lastUsedAt }) => (lastUsedAt === null ? "-" : dayOf(lastUsedAt)), {
     optional: true,
   }),
-  column("WHY", ({ triggers }) => triggers.map(triggerTitle).join(", ") || "-", {
+  column("WHY", ({ triggers }) => ownTriggers(triggers, targets).join(", ") || "-", {
     minimumWidth: 10,
+    optional: true,
   }),
   ...(screen.wide === true ? [column<CandidateJson>("ID", ({ id }) => clean(id))] : []),
 ];
+
+function ownTriggers(
+  triggers: CandidateJson["triggers"],
+  targets: ImagePlanJson["targets"],
+): readonly string[] {
+  const above = new Set(targets.map(({ trigger }) => triggerTitle(trigger)));
+  return triggers.map(triggerTitle).filter((title) => !above.has(title));
+}
 
 function stopLine(
   { expectedRemovals, targets, accounting }: ImagePlanJson,

@@ -133,6 +133,9 @@ export function statusTable(status: StatusDocument, screen: Screen): string {
   printer.gap();
   for (const problem of status.problems) printer.say(`${problem}.`, "red");
   printer.gap();
+  for (const event of status.events.slice(-EVENTS_SHOWN))
+    printer.say(`${ago(event.at, now)}: ${eventWords(event)}`, "yellow");
+  printer.gap();
   for (const it of status.filesystems) {
     const { unmeasured, capacityBytes, measuredAt } = it;
     const rest =
@@ -150,16 +153,9 @@ export function statusTable(status: StatusDocument, screen: Screen): string {
     printer.say(`${title} ${ago(endedAt, now)}${summary.slice(title.length)}`);
   }
   printer.gap();
-  for (const event of status.events.slice(-EVENTS_SHOWN))
-    printer.say(`${ago(event.at, now)}: ${eventWords(event)}`, "yellow");
-  printer.gap();
-  // On a terminal only values that are not defaults; crigc config shows all.
-  printer.table(
-    VALUE_COLUMNS,
-    Object.entries(status.values).filter(
-      ([, { source }]) => screen.width === null || source !== "default",
-    ),
-  );
+  const changed = Object.entries(status.values).filter(([, { source }]) => source !== "default");
+  if (changed.length > 0) printer.line("Settings that differ from the default (-o json has all):");
+  printer.table(VALUE_COLUMNS, changed);
   return printer.text();
 }
 

@@ -98,7 +98,9 @@ describe("the control socket", () => {
     const asking = (what: string) => askAgent({ socketPath: path, path: what, timeoutMs: 5000 });
     const text = await asking(`/status.txt?${screenQuery(terminal)}`);
     expect(text).toContain("│ low 80%, high 85%");
-    expect(await asking("/status.txt?width=x")).toContain("imageGCHighThresholdPercent");
+    const plain = await asking("/status.txt?width=x");
+    expect(plain).toContain("low 80%, high 85%");
+    expect(plain).not.toContain("│");
   });
 
   test("answers 503 with each check if one failed", async () => {

@@ -258,6 +258,7 @@ const layers = {
 const layersOf = ({ id }: { readonly id: string }) => (id === image(1).id ? layers : undefined);
 const explanation = {
   reference: "x",
+  removed: [],
   things: [
     ...images.kept.map((it) => keptThing(it, layersOf(it.image))),
     ...images.candidates.map((it, index) =>

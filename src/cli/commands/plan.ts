@@ -1,7 +1,10 @@
 /** `crigc plan`, `crigc explain` and `crigc snapshot`: what `gc` would remove now, why, and the node as one document. */
 
+import { quoted } from "../../config/words.ts";
 import { unmeasuredIn } from "../../gc/observe.ts";
 import type { Prepared } from "../../gc/prepare.ts";
+import { usageError } from "../../model/errors.ts";
+import type { Removal } from "../../model/history.ts";
 import type { ImageId } from "../../model/ids.ts";
 import type { ImageRecord } from "../../model/ledger.ts";
 import type { ImageLayers } from "../../model/reports.ts";
@@ -26,7 +29,16 @@ import { planTable } from "../../report/plan-table.ts";
 import { type ImageOrder, planDocument } from "../../report/plan.ts";
 import { snapshotText } from "../../report/snapshot.ts";
 import { containerName, imageName, sandboxName, wholeImageName } from "../../report/words.ts";
-import { command, has, LIST, operand, option, TABLE_OR_JSON, textOf } from "../command.ts";
+import {
+  command,
+  type CommandContext,
+  has,
+  LIST,
+  operand,
+  option,
+  TABLE_OR_JSON,
+  textOf,
+} from "../command.ts";
 import { exit, planExit } from "../exit.ts";
 import { planNode } from "../node-plan.ts";
 import { ALL_OPTION, LIST_OPTIONS, print, sortOption } from "../output.ts";
@@ -100,7 +112,7 @@ export const explain = command({
   name: "explain",
   inAgent: true,
   summary: "show the rules that apply to one image, container or sandbox",
-  doc: "REF is an ID or ID prefix, an image's tag, digest or repository, or the name of a container or pod. With --compat kubelet, decides as a kubelet that has just started would. Exits 8 if nothing matches.",
+  doc: "REF is an ID or ID prefix, an image's tag, digest or repository, the name of a container or pod, or the end of a name if it is the only one. Of what was removed, shows when and why. With --compat kubelet, decides as a kubelet that has just started would. Exits 8 if nothing matches.",
   operands: [operand("REF", "an image, a container or a sandbox")],
   options: [option("all-unused", "explain what gc --all-unused would do")],
   formats: TABLE_OR_JSON,
@@ -112,7 +124,9 @@ export const explain = command({
       purpose: { kind: has(context, "all-unused") ? "all-unused" : "periodic" },
     });
     const things = thingsCalled(prepared, reference);
-    if (things.length === 0) {
+    const removed = things.length === 0 ? removalsOf(context, reference) : [];
+    if (removed === null) return exit.internal;
+    if (things.length + removed.length === 0) {
       context.note(
         `unknown image, container or sandbox ${reference}; crigc images and crigc plan list them, crigc history what was removed`,
       );
@@ -121,22 +135,39 @@ export const explain = command({
     const { observedAt } = prepared.snapshot;
     const blocks = prepared.plan.images?.blocks ?? [];
     await print(context, {
-      document: explanationDocument({ reference, observedAt, blocks, things }),
+      document: explanationDocument({ reference, observedAt, blocks, things, removed }),
       table: explanationTable,
     });
     return exit.done;
   },
 });
 
-/** Names as tables show them count, too. Exact names win over prefixes and repositories. */
+/** The newest removal of each match in the history, newest first; `null`: the history cannot be read. */
+function removalsOf(context: CommandContext, reference: string): readonly Removal[] | null {
+  const store = context.open.state(context.config);
+  if (store.failure !== null) return null;
+  const found = store
+    .removals({ results: ["removed", "already-gone"] })
+    .filter(({ subject, names }) => matchOf(subject, names, reference) !== null);
+  return [...Map.groupBy(found, ({ subject }) => subject).values()].flatMap(([newest]) =>
+    newest === undefined ? [] : [newest],
+  );
+}
+
+/**
+ * Names as tables show them count, too. Exact names win over prefixes and repositories, these over ends of names.
+ * Throws `ConfigError` if several names end so.
+ */
 function thingsCalled(prepared: Prepared, reference: string): readonly Thing[] {
   const { plan: planned, snapshot: seen } = prepared;
   const listed = listedImages(indexImages(seen.images), reference);
   const layersOf = layersIn(prepared);
   const candidates = planned.images?.candidates ?? [];
   const ofImage = (image: Image) => ({
-    isExact: listed.includes(image.id) || imageName(image) === reference,
-    isLoose: isIdPrefix(image.id, reference) || isRepository(image, reference),
+    name: imageName(image),
+    match: listed.includes(image.id)
+      ? ("exact" as const)
+      : matchOf(image.id, [imageName(image), ...image.repoTags, ...image.repoDigests], reference),
   });
   const all: readonly Named[] = [
     ...candidates.map((candidate, index) => ({
@@ -152,30 +183,49 @@ function thingsCalled(prepared: Prepared, reference: string): readonly Thing[] {
     })),
     ...(planned.containers?.containers ?? []).map((one) => {
       const { id, name, podName } = one.container;
+      const shown = containerName(one.container);
+      const match = matchOf(id, [name, shown], reference);
       return {
-        isExact: [id, name, containerName(one.container)].includes(reference),
-        isLoose: isIdPrefix(id, reference) || [podName, `${podName}/${name}`].includes(reference),
+        name: shown,
+        match: match ?? ([podName, `${podName}/${name}`].includes(reference) ? "loose" : null),
         explained: () => containerThing(one),
-      };
+      } as const;
     }),
-    ...(planned.containers?.sandboxes ?? []).map((one) => {
-      const { id, name } = one.sandbox;
-      return {
-        isExact: [id, name, sandboxName(one.sandbox)].includes(reference),
-        isLoose: isIdPrefix(id, reference),
-        explained: () => sandboxThing(one),
-      };
-    }),
+    ...(planned.containers?.sandboxes ?? []).map((one) => ({
+      name: sandboxName(one.sandbox),
+      match: matchOf(one.sandbox.id, [one.sandbox.name, sandboxName(one.sandbox)], reference),
+      explained: () => sandboxThing(one),
+    })),
   ];
-  const exact = all.filter(({ isExact }) => isExact);
-  const found = exact.length > 0 ? exact : all.filter(({ isLoose }) => isLoose);
+  const found = (["exact", "loose", "end"] as const)
+    .map((wanted) => all.filter(({ match }) => match === wanted))
+    .find((some) => some.length > 0);
+  if (found === undefined) return [];
+  if (found[0]?.match === "end" && found.length > 1)
+    throw usageError(
+      "crigc explain",
+      reference,
+      `${quoted(reference)} ends ${found.length} names: ${found.map(({ name }) => name).join(", ")}; use one of them`,
+    );
   return found.map(({ explained }) => explained());
 }
 
+type Match = "exact" | "loose" | "end";
+
 interface Named {
-  readonly isExact: boolean;
-  readonly isLoose: boolean;
+  readonly name: string;
+  readonly match: Match | null;
   readonly explained: () => Thing;
+}
+
+/** `loose`: an ID prefix or a repository. `end`: the last components of a name, with or without its tag. */
+function matchOf(id: string, names: readonly string[], reference: string): Match | null {
+  if (id === reference || names.includes(reference)) return "exact";
+  if (isIdPrefix(id, reference) || isRepository(names, reference)) return "loose";
+  const ends = names.some((name) =>
+    [name, repositoryOf(name)].some((it) => it?.endsWith(`/${reference}`) === true),
+  );
+  return ends ? "end" : null;
 }
 
 /** The layers of an image; undefined if unknown. */
@@ -191,8 +241,8 @@ function layersIn({ snapshot: { images, runtime }, ledger }: Prepared) {
 }
 
 /** A name without tag or digest matches every image of its repository. */
-function isRepository({ repoTags, repoDigests }: Image, reference: string): boolean {
+function isRepository(names: readonly string[], reference: string): boolean {
   if (/[@]|:[^/]*$/.test(reference)) return false;
   const wanted = normaliseRepository(reference);
-  return [...repoTags, ...repoDigests].some((name) => repositoryOf(name) === wanted);
+  return names.some((name) => repositoryOf(name) === wanted);
 }

@@ -18,7 +18,7 @@ import {
 } from "../history.ts";
 import { imageKeep } from "../image-reasons.ts";
 import { entriesOf, imageColumns, imageListDocument } from "../images.ts";
-import { candidateColumns, printContainerPlan } from "../plan-table.ts";
+import { candidateColumns, printContainerPlan, targetLines } from "../plan-table.ts";
 import { type ContainerPlanJson, type ImagePlanJson, planBody, stopWords } from "../plan.ts";
 import { column, type Columns, Printer, RIGHT } from "../printer.ts";
 import type { Screen } from "../terminal.ts";
@@ -124,10 +124,10 @@ function nextSection(plan: ImagePlanJson): Html {
     plan.triggers.length === 0
       ? html`<p>No threshold that images can relieve is exceeded.</p>`
       : null,
-    plan.targets.map(({ text }) => html`<p>Target: ${text}.</p>`),
+    targetLines(plan).map((line) => html`<p>${line}</p>`),
     plan.candidates.length === 0
       ? html`<p class="soft">No candidates.</p>`
-      : htmlTable(candidateColumns(SCREEN), [...plan.candidates], {
+      : htmlTable(candidateColumns(SCREEN, plan), [...plan.candidates], {
           caption: `Candidates (images that no rule keeps) in order of removal. ${end}`,
           isSoft: ({ expected }) => !expected,
         }),

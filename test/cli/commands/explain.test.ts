@@ -36,6 +36,22 @@ test.each([
   expect(stdout.split("\n")).toContain(title);
 });
 
+test("explain finds an image by the end of its name, and rejects an end of two names", async () => {
+  const names = (name: string, at: string) => anImage(name, { repoTags: [`${at}/team/api:1.2`] });
+  const two = openNodeOf({
+    snapshot: { images: [names("one", "a.example"), names("two", "b.example"), tagged] },
+  }).node;
+  const ending = (reference: string) => crigc(["explain", reference], { open: { node: two } });
+  expect((await ending("agged:v1")).code).not.toBe(0);
+  expect((await ending("tagged:v1")).stdout).toContain("Image registry.example/tagged:v1\n");
+  const ambiguous = await ending("api:1.2");
+  expect(ambiguous.code).toBe(2);
+  expect(ambiguous.stderr).toContain(
+    '"api:1.2" ends 2 names: a.example/team/api:1.2, b.example/team/api:1.2; use one of them',
+  );
+  expect((await ending("b.example/team/api")).code).toBe(0);
+});
+
 test("rm finds an image without a tag as tables show it, and not by another digest", () => {
   const images = [untagged, tagged];
   expect(imageNamed(images, shown)).toBe(untagged.id);

@@ -40,6 +40,21 @@ test("keep baseline keeps today's images and no later one", async () => {
   expect((await it.crigc("explain", unused.id)).stdout).toContain("baseline.list:");
 });
 
+test("explain tells when and why an image was removed, by the end of its name", async () => {
+  await using it = await startNode({ node, flags });
+  expect(await it.crigc("rm", "r.example/unused:1")).toMatchObject({ exitCode: 0 });
+  const explained = await it.crigc("explain", "unused:1");
+  expect(explained).toMatchObject({ exitCode: 0, stderr: "" });
+  expect(explained.stdout).toMatch(/^Image r\.example\/unused:1$/m);
+  expect(explained.stdout).toMatch(/Not on the node: removed .* ago \(.*Z\) by pass /);
+  const { removed, things } = JSON.parse(
+    (await it.crigc("explain", "unused", "-o", "json")).stdout,
+  );
+  expect(things).toEqual([]);
+  expect(removed).toMatchObject([{ id: unused.id, result: "removed" }]);
+  expect((await it.crigc("explain", "nused:1")).exitCode).toBe(8);
+});
+
 test("a list that is cut within a line stops image removal until it is whole, and the keep directory may not vanish", async () => {
   await using it = await startNode({ node, flags });
   put(it.home, "keep.d/site.list", "r.example/unu");
