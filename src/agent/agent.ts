@@ -128,7 +128,6 @@ class RunningAgent {
           agent.commandEnded(pass, seen);
         },
       },
-      onCall: (call) => this.#statusServer.call(call),
       turn: (wait) => agent.turn(wait),
     });
   }
@@ -139,7 +138,7 @@ class RunningAgent {
     let pauseMs = RETRY_FIRST_MS;
     while (!signal.aborted) {
       try {
-        const connected = await connect(config, (call) => this.#statusServer.call(call));
+        const connected = await connect(config);
         if (signal.aborted) {
           connected.runtime.close();
           return null;

@@ -1,4 +1,4 @@
-/** Counts passes, calls and events, and exposes every metric of the table as text for Prometheus. */
+/** Counts passes and events, and exposes every metric of the table as text for Prometheus. */
 
 import { isCutOff } from "../gc/pass-warnings.ts";
 import {
@@ -10,8 +10,7 @@ import {
   type RemovalResult,
 } from "../model/pass.ts";
 import type { ImagePlan } from "../model/plan.ts";
-import type { CallRecord } from "../model/ports.ts";
-import { type Duration, instantToMs, since, toMs } from "../model/time.ts";
+import { instantToMs, since, toMs } from "../model/time.ts";
 import { clean } from "../report/terminal.ts";
 import {
   type MetricDefinition,
@@ -135,7 +134,7 @@ export class Metrics {
   }
 
   observePass(pass: Pass): void {
-    const { kind, steps, plan } = pass;
+    const { kind, plan } = pass;
     const registry = this.#registry;
     const outcome = passOutcome(pass);
     const endedAt = instantToMs(pass.endedAt) / 1000;
@@ -144,21 +143,13 @@ export class Metrics {
     this.#failures.set(kind, failures);
     this.#plan = plan.images ?? this.#plan;
     registry.add("crigc_passes_total", 1, [kind, outcome]);
-    const took = inSeconds(since(pass.endedAt, pass.startedAt));
-    registry.observe("crigc_pass_duration_seconds", took, [kind]);
-    for (const step of steps)
-      registry.observe("crigc_step_duration_seconds", inSeconds(step.took), [step.name]);
-    registry.set("crigc_pass_last_attempt_timestamp_seconds", endedAt, [kind]);
+    const tookMs = toMs(since(pass.endedAt, pass.startedAt));
+    registry.observe("crigc_pass_duration_seconds", tookMs / 1000, [kind]);
     if (outcome !== "failed")
       registry.set("crigc_pass_last_success_timestamp_seconds", endedAt, [kind]);
     registry.set("crigc_pass_consecutive_failures", failures, [kind]);
     countImages(registry, pass);
     countContainerItems(registry, pass);
-  }
-
-  observeCall({ method, code, tookMs }: CallRecord): void {
-    this.#registry.add("crigc_cri_calls_total", 1, [method, code]);
-    this.#registry.observe("crigc_cri_call_duration_seconds", tookMs / 1000, [method]);
   }
 
   observeEvent(reason: EventReason): void {
@@ -218,15 +209,11 @@ function countImages(metrics: MetricRegistry, pass: Pass): void {
   const outcome = pass.images;
   if (outcome === null) return;
   metrics.set("crigc_futile", isFutile(pass));
-  metrics.add("crigc_futile_passes_total", isFutile(pass) ? 1 : 0);
-  metrics.add("crigc_image_wanted_bytes_total", outcome.wantedBytes ?? 0n);
   metrics.add("crigc_image_freed_reported_bytes_total", outcome.reportedFreedBytes);
   metrics.add("crigc_image_freed_measured_bytes_total", outcome.measuredFreedBytes);
-  for (const { result, trigger, took } of outcome.items) {
+  for (const { result, trigger } of outcome.items) {
     const reason = trigger.kind === "pressure" ? trigger.signal : trigger.kind;
     countRemoval(metrics, result, ["image", trigger.kind, reason]);
-    if (result.kind !== "skipped")
-      metrics.observe("crigc_removal_duration_seconds", inSeconds(took), ["image"]);
   }
 }
 
@@ -237,8 +224,6 @@ function countContainerItems(metrics: MetricRegistry, pass: Pass): void {
   for (const item of outcomeItems(outcome)) {
     const kind = "planned" in item ? "container" : "sandbox" in item ? "sandbox" : item.kind;
     countRemoval(metrics, item.result, [kind, pass.purpose.kind, item.reason.kind]);
-    const logBytes = "planned" in item ? item.logBytes : "sandbox" in item ? 0n : item.bytes;
-    metrics.add("crigc_log_removed_bytes_total", logBytes);
   }
 }
 
@@ -250,13 +235,6 @@ function countRemoval(
 ): void {
   const [kind] = labels;
   if (result.kind === "failed") metrics.add("crigc_removal_failures_total", 1, [kind, result.code]);
-  else if (result.kind === "ghost") metrics.add("crigc_ghost_images_total", 1);
-  else if (result.kind === "skipped")
-    metrics.add("crigc_removal_skipped_total", 1, [
-      kind,
-      "reason" in result ? result.reason.kind : "changed",
-    ]);
-  else metrics.add("crigc_removed_total", 1, labels);
+  else if (result.kind !== "ghost" && result.kind !== "skipped")
+    metrics.add("crigc_removed_total", 1, labels);
 }
-
-const inSeconds = (span: Duration): number => toMs(span) / 1000;

@@ -7,12 +7,10 @@ import type { Log } from "../engine/log.ts";
 import type { ProcessWorld } from "../engine/world.ts";
 import type { Engine } from "../gc/ports.ts";
 import type { Event, Pass } from "../model/pass.ts";
-import type { CallRecord } from "../model/ports.ts";
 import { type Duration, type Instant, toMs, watchedSince } from "../model/time.ts";
 import { hostAndPort } from "../model/values.ts";
 import { readClocks, wallClock } from "../node/clock.ts";
 import { prepare } from "../node/files.ts";
-import { processFigures } from "../node/process.ts";
 import { ageNow } from "../policy/age-clock.ts";
 import { type ImageListReport, unjudged } from "../report/images.ts";
 import type { FilesystemStatus, StatusReport } from "../report/status.ts";
@@ -86,10 +84,6 @@ export class StatusServer implements HttpProviders {
     this.#heldBy = message;
   }
 
-  call(call: CallRecord): void {
-    this.#metrics.observeCall(call);
-  }
-
   passEnded(pass: Pass): void {
     this.#metrics.observePass(pass);
   }
@@ -104,12 +98,9 @@ export class StatusServer implements HttpProviders {
   }
 
   metrics(): string {
-    const { images, pressure } = this.#options.config().limits;
     return this.#metrics.expose({
       ...this.status(),
-      thresholds: images,
-      signals: [...new Set(pressure.thresholds.map(({ signal }) => signal))],
-      usage: processFigures(),
+      thresholds: this.#options.config().limits.images,
       commit: this.#options.world.build.commit,
     });
   }

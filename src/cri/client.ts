@@ -26,7 +26,7 @@ export interface RuntimeOptions {
   readonly imageEndpoint: string;
   /** Default timeout of a call. */
   readonly requestTimeout: Duration;
-  /** Receives every finished call, for metrics. */
+  /** Receives every finished call. */
   readonly onCall?: (call: CallRecord) => void;
   /** Called for each list entry that is decoded: many take time, and leave garbage before their call has ended. */
   readonly onNewEntry?: () => void;

@@ -220,9 +220,7 @@ export function openChannel(options: ChannelOptions): Channel {
     request: Request<M>,
     { about = "", timeoutMs, signal, onMessage }: Exchange,
   ): Promise<void> {
-    const startedAt = performance.now();
-    const record = (code: string): void =>
-      onCall({ method, code, tookMs: performance.now() - startedAt });
+    const record = (code: string): void => onCall({ method, code });
     try {
       const bytes = encodeRequest(method, request);
       const call = { path: pathOf(method), request: bytes, isStream: isStream(method) };

@@ -42,7 +42,7 @@ export async function openNode(config: Config, self: Pick<Process, "userId">, ow
     () => config,
     (error) => (error === null ? undefined : notify(error)),
   );
-  const { runtime } = await connect(onRuntimeOf(owner, config), owner?.onCall);
+  const { runtime } = await connect(onRuntimeOf(owner, config));
   const ledger =
     owner === null ? stateOnDisk(config, self, notify).ledger() : owner.memory.current();
   const memory = countedMemory(volatileMemory(ledger), () => config.limits);

@@ -107,7 +107,7 @@ async function openCollector(
     signal,
     onHeld: (holder) => log.info(0, `waiting for ${holderWords(holder)}, which holds the node`),
   };
-  const connected = await connect(onRuntimeOf(owner, config), owner?.onCall);
+  const connected = await connect(onRuntimeOf(owner, config));
   // A dry run changes nothing, so it need not wait for a pass that does.
   const lock = owner !== null || dryRun ? null : await lockNode(config, connected.endpoint, wait);
   const { engine, recorder, close } = await openEngine({

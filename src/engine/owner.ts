@@ -3,7 +3,7 @@
 import type { Config } from "../config/config.ts";
 import type { Journal } from "../gc/ports.ts";
 import { HostError, usageError } from "../model/errors.ts";
-import type { CallRecord, LedgerMemory } from "../model/ports.ts";
+import type { LedgerMemory } from "../model/ports.ts";
 import type { Instant } from "../model/time.ts";
 import {
   type Holder,
@@ -44,7 +44,6 @@ export interface Owner {
   readonly recorder: Recorder | null;
   /** Log, history, metrics and status of the agent. */
   readonly journal: Journal;
-  readonly onCall: (call: CallRecord) => void;
   /** Waits until no other pass runs. Throws `HostError` `lock` after `waitMs`. */
   readonly turn: (wait: Pick<LockWait, "waitMs" | "signal">) => Promise<Turn>;
   /** Called after each step and each removal of the command. */

@@ -4,7 +4,7 @@ import { realpath } from "node:fs/promises";
 
 import type { Config } from "../config/config.ts";
 import type { Runtime } from "../cri/client.ts";
-import type { CallRecord, RuntimeReader } from "../model/ports.ts";
+import type { RuntimeReader } from "../model/ports.ts";
 import { socketFiles } from "../node/files.ts";
 import { collectIfGrown, compileWhenBusy } from "../node/process.ts";
 
@@ -18,10 +18,7 @@ export interface Connected {
 const discovery = async () => import("../cri/discover.ts");
 
 /** Throws `RuntimeError` within seconds if nothing answers `runtime.v1`, not after the deadline of a call. */
-export async function connect(
-  config: Config,
-  onCall: (call: CallRecord) => void = () => undefined,
-): Promise<Connected> {
+export async function connect(config: Config): Promise<Connected> {
   const endpoint = await runtimeEndpoint(config);
   const imageEndpoint = config.values.imageServiceEndpoint ?? endpoint;
   if (imageEndpoint !== endpoint) await (await discovery()).probeImageEndpoint(imageEndpoint);
@@ -31,10 +28,9 @@ export async function connect(
     endpoint,
     imageEndpoint,
     requestTimeout: config.values.runtimeRequestTimeout,
-    onCall: (call) => {
+    onCall: ({ method }) => {
       busy();
-      collectIfGrown(/^(?:List|Stream)/.test(call.method) ? 1 : CALL_WEIGHT);
-      onCall(call);
+      collectIfGrown(/^(?:List|Stream)/.test(method) ? 1 : CALL_WEIGHT);
     },
     onNewEntry: () => {
       busy(CALLS_OF_ENTRY);

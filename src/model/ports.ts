@@ -232,19 +232,11 @@ export interface KubeletOptions {
   readonly timeoutMs: number;
 }
 
-export interface ProcessFigures {
-  readonly cpuSeconds: number;
-  /** `null` without /proc, like the next. */
-  readonly residentBytes: number | null;
-  readonly openFiles: number | null;
-}
-
 export interface CallRecord {
   /** `ListImages`. */
   readonly method: string;
   /** The name of the gRPC code: `OK`, `NOT_FOUND`. */
   readonly code: string;
-  readonly tookMs: number;
 }
 
 /**

@@ -1,28 +1,16 @@
-// This process on the machine: its figures for metrics, its memory and compilation, its inherited signals and its output.
+// This process on the machine: its memory and compilation, its inherited signals and its output.
 
 import { gcAndSweep } from "bun:jsc";
-import { fstatSync, readdirSync, writeSync } from "node:fs";
-import { memoryUsage, resourceUsage } from "node:process";
+import { fstatSync, writeSync } from "node:fs";
+import { memoryUsage } from "node:process";
 import { isatty } from "node:tty";
 
-import type { ProcessFigures } from "../model/ports.ts";
 import { codeOf, procText } from "./files.ts";
 
-export function processFigures(): ProcessFigures {
-  const usage = resourceUsage();
-  return {
-    cpuSeconds: (usage.userCPUTime + usage.systemCPUTime) / 1e6,
-    residentBytes: residentMemory(),
-    openFiles: orNull(() => readdirSync("/proc/self/fd").length),
-  };
-}
-
 /** In bytes; null where `/proc` is not mounted, the kernel's only place for it. */
-const residentMemory = (): number | null => orNull(() => memoryUsage.rss());
-
-function orNull<T>(read: () => T): T | null {
+function residentMemory(): number | null {
   try {
-    return read();
+    return memoryUsage.rss();
   } catch {
     return null;
   }
