@@ -1,4 +1,4 @@
-// Every parser on inputs that once failed and on random ones, for half a second each in CI; scripts/fuzz does so for as long as told.
+// Every parser on inputs that once failed and on random ones, for half a second each in CI; scripts/dev fuzz does so for as long as told.
 
 import { afterAll, describe, expect, test } from "bun:test";
 

@@ -2,7 +2,7 @@
 
 import { expect, test } from "bun:test";
 
-import { countsInJunit, countsInLine, judged } from "../../scripts/counts.ts";
+import { countsInJunit, countsInLine, judged } from "../../scripts/test.d/counts.ts";
 
 const good = {
   minutesMax: 5,

@@ -4,18 +4,15 @@ import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { legalFiles } from "../../scripts/legal/generate.ts";
-import { partsIn } from "../../scripts/legal/runtime.ts";
+import { legalFiles } from "../../scripts/dev.d/legal/generate.ts";
+import { partsIn } from "../../scripts/dev.d/legal/runtime.ts";
 
 const top = join(import.meta.dir, "../..");
 const generated = await legalFiles(top);
 
-test.each([...generated.keys()])(
-  "%s is up to date; otherwise run scripts/bun scripts/legal.ts",
-  (path) => {
-    expect(readFileSync(join(top, path), "utf8")).toBe(generated.get(path) ?? "");
-  },
-);
+test.each([...generated.keys()])("%s is up to date; otherwise run scripts/dev legal", (path) => {
+  expect(readFileSync(join(top, path), "utf8")).toBe(generated.get(path) ?? "");
+});
 
 test("every run-time dependency, and Bun, is in both with its version", () => {
   const manifest = JSON.parse(readFileSync(join(top, "package.json"), "utf8")) as {
