@@ -7,7 +7,7 @@ import type { Limits, Signal, Threshold } from "../../src/model/limits.ts";
 import type { Pass, PassKind } from "../../src/model/pass.ts";
 import { duration, minutes } from "../../src/model/time.ts";
 import { compileKeepRules, matchKeepRules } from "../../src/policy/keep/keep.ts";
-import { defaultLimits } from "../support/build/values.ts";
+import { defaultConfig } from "../support/build/values.ts";
 import { Random } from "../support/random.ts";
 import { SimClock } from "./clock.ts";
 import { simEngine, SimRecord, type Weather } from "./engine.ts";
@@ -31,25 +31,12 @@ export const aThreshold = (
   ...change,
 });
 
-/** As configuration has them by default. */
-export const simLimits: Limits = {
-  ...defaultLimits,
-  pressure: {
-    thresholds: [
-      aThreshold("nodefs.available", 10),
-      aThreshold("nodefs.inodesFree", 5),
-      aThreshold("imagefs.available", 15),
-      aThreshold("imagefs.inodesFree", 5),
-    ],
-    transitionPeriod: minutes(5),
-  },
-};
+/** The defaults of the flag table. */
+export const simLimits: Limits = defaultConfig.limits;
 
+/** The defaults of the flag table, but pressure is looked at less often, so that a day is simulated in seconds. */
 export const simPeriods: AgentConfig["periods"] = {
-  "image-cache": 30 * SECOND,
-  "image-detection": 5 * MINUTE,
-  "image-gc": 5 * MINUTE,
-  "container-gc": MINUTE,
+  ...defaultConfig.periods,
   pressure: 10 * SECOND,
 };
 

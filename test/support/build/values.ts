@@ -1,5 +1,7 @@
 /** Builders of model values: every field has a plain default, so that a test shows only what matters to it. */
 
+import type { Config } from "../../../src/config/config.ts";
+import { loadConfig } from "../../../src/config/load.ts";
 import { containerId, type ImageId, imageId, podUid, sandboxId } from "../../../src/model/ids.ts";
 import {
   emptyLedger,
@@ -189,41 +191,22 @@ export function aLedger(change: Partial<Ledger> = {}): Ledger {
   };
 }
 
-export const defaultImageLimits: ImageLimits = {
-  highPercent: 85,
-  lowPercent: 80,
-  minimumAge: minutes(2),
-  maximumAge: duration(0n),
-  storeBudgetBytes: null,
-  keepLoaded: false,
-  keepPerRepository: 0,
-  infraImages: [],
-  whenFutile: "keep",
-  accounting: "measured",
-  compat: "none",
-};
+/** What the flag table says, without a file, variable or flag. */
+export const defaultConfig: Config = loadConfig({
+  flags: [],
+  env: {},
+  reader: { file: () => null, names: () => null },
+});
 
-export const containerLimits: ContainerLimits = {
-  minimumAge: duration(0n),
-  maximumPerPodContainer: 1,
-  maximumContainers: -1,
-  collectForeign: false,
-  compat: "none",
-};
-
-export const memoryLimits: MemoryLimits = {
-  imageGcPeriod: minutes(5),
-  bootGrace: minutes(5),
-  deadPodTtl: hours(24),
-  compat: "none",
-};
-
+/** The defaults of the flag table, without eviction thresholds. */
 export const defaultLimits: Limits = {
-  images: defaultImageLimits,
-  containers: containerLimits,
-  memory: memoryLimits,
-  pressure: { thresholds: [], transitionPeriod: minutes(5) },
+  ...defaultConfig.limits,
+  pressure: { ...defaultConfig.limits.pressure, thresholds: [] },
 };
+
+export const defaultImageLimits: ImageLimits = defaultLimits.images;
+export const containerLimits: ContainerLimits = defaultLimits.containers;
+export const memoryLimits: MemoryLimits = defaultLimits.memory;
 
 export const withLimits = (images: Partial<ImageLimits>): Limits => ({
   ...defaultLimits,
