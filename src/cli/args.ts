@@ -138,7 +138,29 @@ function readOptions(tokens: readonly Token[], options: Options): OptionsRead {
   return read;
 }
 
+/** What other tools call it. */
+const FLAG_HINTS: Readonly<Record<string, string>> = {
+  "-y": "crigc asks no questions; leave it out",
+  "--yes": "crigc asks no questions; leave it out",
+  "-w": "use watch crigc status",
+  "--watch": "use watch crigc status",
+  "-r": "use --container-runtime-endpoint",
+  "--runtime-endpoint": "use --container-runtime-endpoint",
+};
+const COMMAND_HINTS: Readonly<Record<string, string>> = {
+  prune: "gc",
+  rmi: "rm",
+  inspect: "explain",
+  info: "status",
+};
+const WORD_HINTS: Readonly<Record<string, (text: string) => string>> = {
+  images: (text) => `use --filter reference=${text}`,
+  history: (text) => `use --image ${text}`,
+};
+
 function unknownFlag({ written }: OptionToken, options: Options): ConfigIssue {
+  const hint = FLAG_HINTS[written];
+  if (hint !== undefined) return configIssue("crigc", written, `unknown flag ${written}; ${hint}`);
   const long = written.startsWith("--") ? written : `-${written}`;
   const next =
     suggestion(long, Array.from(options.keys(), dashed)) || "; crigc help flags lists all flags";
@@ -205,7 +227,11 @@ function unknownCommand(
     return [configIssue(`crigc ${first}`, second ?? "", what)];
   }
   const known = commands.map(({ name }) => name);
-  const next = suggestion(first, known, quoted) || "; crigc help lists the commands";
+  const hint = COMMAND_HINTS[first];
+  const next =
+    (hint === undefined ? "" : `; use crigc ${hint}`) ||
+    suggestion(first, known, quoted) ||
+    "; crigc help lists the commands";
   return [configIssue("crigc", first, `unknown command ${quoted(first)}${next}`)];
 }
 
@@ -222,7 +248,11 @@ function operandIssues(
     .map((operand) => issue("", `missing ${operand.name}: ${expected(operand)}`));
   const wrong = given.flatMap((text, index) => {
     const operand = operands[index] ?? operands.find(({ repeated }) => repeated);
-    if (operand === undefined) return [issue(text, `unexpected argument ${quoted(text)}`)];
+    if (operand === undefined) {
+      const hint = WORD_HINTS[name]?.(text);
+      const next = hint === undefined ? "" : `; ${hint}`;
+      return [issue(text, `unexpected argument ${quoted(text)}${next}`)];
+    }
     if (text.trim() === "")
       return [issue(text, `empty ${operand.name}; expected ${expected(operand)}`)];
     const { choices } = operand;

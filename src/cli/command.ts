@@ -15,6 +15,8 @@ interface Argument {
   readonly choices?: readonly string[];
   /** What the shell completes. */
   readonly completes?: "file" | "directory";
+  /** Beginnings of values that the shell offers. */
+  readonly proposals?: readonly string[];
   readonly help: string;
 }
 
@@ -70,7 +72,10 @@ export interface Invocation {
 export function option(
   usage: string,
   help: string,
-  more: Pick<CommandOption, "choices" | "completes" | "mayBeEmpty" | "required"> = {},
+  more: Pick<
+    CommandOption,
+    "choices" | "completes" | "proposals" | "mayBeEmpty" | "required" | "short"
+  > = {},
 ): CommandOption {
   const [name = "", placeholder = null] = usage.split(" ");
   return { name, placeholder, help, ...more };

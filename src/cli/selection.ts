@@ -20,7 +20,12 @@ export const FORCE_YOUNG = option("force-young", "also remove images younger tha
 
 export const FILTER = option(
   "filter KEY=VALUE",
-  "filter by reference=GLOB, unused-for=30d, untagged, larger-than=1Gi, namespace=NAME; repeatable",
+  "filter by reference=GLOB, unused-for=30d (until), untagged (dangling), larger-than=1Gi, namespace=NAME; repeatable",
+  {
+    proposals: ["reference", "unused-for", "untagged", "larger-than", "namespace"].map((key) =>
+      key === "untagged" ? key : `${key}=`,
+    ),
+  },
 );
 
 export const SELECTION_OPTIONS: readonly CommandOption[] = [
@@ -53,15 +58,24 @@ export function selectedBy(invocation: Invocation): Selected {
   return { purpose: { kind: has(invocation, "all-unused") ? "all-unused" : "periodic" }, parts };
 }
 
+const unusedFor = (text: string): Criterion => ({
+  kind: "unused-for",
+  span: parsed(UNUSED_FOR, text, "--filter"),
+});
+const untagged = (text: string): Criterion | string =>
+  text === "" || text === "true" ? { kind: "untagged" } : "untagged takes no value";
+
 /** Their values; a string is what is wrong with one. */
 const CRITERIA: Readonly<Record<string, (value: string) => Criterion | string>> = {
   reference: (pattern) => {
     const read = parseKeepPattern(pattern);
     return read.kind === "valid" ? { kind: "reference", pattern } : read.message;
   },
-  "unused-for": (text) => ({ kind: "unused-for", span: parsed(UNUSED_FOR, text, "--filter") }),
-  untagged: (text) =>
-    text === "" || text === "true" ? { kind: "untagged" } : "untagged takes no value",
+  "unused-for": unusedFor,
+  // As docker calls them.
+  until: unusedFor,
+  untagged,
+  dangling: untagged,
   "larger-than": (text) => ({ kind: "larger-than", bytes: parsed(LARGER, text, "--filter") }),
   namespace: (name) =>
     name === "" ? "the namespace is empty; use namespace=NAME" : { kind: "namespace", name },

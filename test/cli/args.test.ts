@@ -117,3 +117,14 @@ test("every command accepts every flag", () => {
     for (const words of ["gc", "hold 1h", "keep list", "keep baseline"])
       expect(read(`${words} --${fieldOf(field).flag}=x`)).toContain(`"${field} `);
 });
+
+test.each([
+  ["images registry.example/app", "use --filter reference=registry.example/app"],
+  ["history app:1", "use --image app:1"],
+  ["gc -y", "crigc asks no questions; leave it out"],
+  ["status -w", "use watch crigc status"],
+  ["prune", "use crigc gc"],
+  ["images --runtime-endpoint /run/x.sock", "use --container-runtime-endpoint"],
+])("crigc %s is rejected with our own command or option: %s", (line, hint) => {
+  expect(() => parseCommandLine(line.split(" "), commands)).toThrow(hint);
+});

@@ -41,7 +41,9 @@ const QUERY_OPTIONS = [
   }),
   option("image TEXT", "image ID, tag or digest that contains TEXT"),
   option("pass ID", "show only this pass"),
-  option("limit N", `newest N passes (removals, if filtered) [${LIMIT_DEFAULT}]`),
+  option("limit N", `newest N passes (removals, if filtered) [${LIMIT_DEFAULT}]; short: -n`, {
+    short: "n",
+  }),
 ];
 
 export const history = command({

@@ -70,8 +70,10 @@ const optionsAfter = (given: readonly string[], commands: readonly Command[]) =>
 function valuesOf({
   choices,
   completes,
+  proposals,
 }: Omit<Operand, "name" | "required" | "help">): readonly Proposal[] {
-  if (choices !== undefined) return choices.map((word) => ({ word, help: "" }));
+  const words = choices ?? proposals;
+  if (words !== undefined) return words.map((word) => ({ word, help: "" }));
   if (completes === undefined) return [];
   return [completes === "file" ? "files" : "directories"];
 }

@@ -16,6 +16,7 @@ import { wrapped } from "../../report/printer.ts";
 import { paint, type Screen } from "../../report/terminal.ts";
 import type { Build, Command, CommandOption, Operand } from "../command.ts";
 import { exitTable } from "../exit.ts";
+import { EXAMPLES } from "./examples.ts";
 
 const WIDTH_DEFAULT = 80;
 /** Longer lines are hard to read, even on a wide terminal. */
@@ -109,11 +110,34 @@ function commandHelp(command: Command, screen: Screen): readonly string[] {
       options.map((it) => [optionUsage(it), it.help]),
       screen,
     ),
-    ...flagSections(concerned, screen),
+    ...section("Flags", mainFlags(concerned).map(fieldOf).map(flagEntry), screen),
+    ...section(
+      "Examples",
+      (EXAMPLES[name] ?? []).map(({ line, what }) => [line, what]),
+      screen,
+    ),
     "",
-    ...wrapped("All other flags are accepted too; crigc help flags lists them.", screen),
+    ...wrapped("Other flags are accepted too; crigc help flags lists them.", screen),
   ];
 }
+
+/** The most important first; a command shows at most five that concern it. */
+const MAIN_FLAGS: readonly FieldName[] = [
+  "dryRun",
+  "imageGCHighThresholdPercent",
+  "imageMaximumGCAge",
+  "evictionHard",
+  "keep",
+  "containerRuntimeEndpoint",
+  "keepDir",
+  "config",
+  "stateDir",
+  "runDir",
+];
+const FLAGS_SHOWN = 5;
+
+const mainFlags = (concerned: readonly FieldName[]): readonly FieldName[] =>
+  MAIN_FLAGS.filter((name) => concerned.includes(name)).slice(0, FLAGS_SHOWN);
 
 const HARD_SPACE = "\u00a0";
 
@@ -194,6 +218,14 @@ export function manualPage(commands: readonly Command[], build: Build): string {
       `.SS ${escaped(heading)}`,
       ...names.flatMap((name) => manualFlag(name, fieldOf(name))),
     ]),
+    ".SH EXAMPLES",
+    ...Object.values(EXAMPLES).flatMap((examples) =>
+      examples.flatMap(({ line, what }) =>
+        tagged(`\\fB${escaped(line)}\\fR`, `${capitalised(what)}.`),
+      ),
+    ),
+    ".SH ENVIRONMENT",
+    ...ENVIRONMENT.flatMap(([name, text]) => tagged(`\\fB${escaped(name)}\\fR`, text)),
     ".SH EXIT STATUS",
     ...exitEntries(),
     ".SH FILES",
@@ -209,6 +241,13 @@ const DESCRIPTION =
 
 const FLAGS =
   "Every command accepts every flag and uses those that apply to it. Flags override environment variables, which override drop-ins, which override the configuration file. Durations are written as 30s, 5m or 1h30m.";
+
+const ENVIRONMENT: readonly (readonly [string, string])[] = [
+  ["CRIGC_...", "Each flag's variable, as listed above."],
+  ["CONTAINER_RUNTIME_ENDPOINT, IMAGE_SERVICE_ENDPOINT", "The endpoints, as for crictl."],
+  ["NO_COLOR", "If not empty, tables have no colours."],
+  ["NODE_NAME", "The node's name in reports, such as in a pod."],
+];
 
 const FILES: readonly (readonly [string, string])[] = [
   ["/etc/crigc/crigc.yaml", "The configuration file."],

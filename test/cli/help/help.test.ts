@@ -2,7 +2,9 @@
 
 import { expect, test } from "bun:test";
 
+import { parseCommandLine } from "../../../src/cli/args.ts";
 import { commands } from "../../../src/cli/dispatch.ts";
+import { EXAMPLES } from "../../../src/cli/help/examples.ts";
 import { helpOn } from "../../../src/cli/help/help.ts";
 import { dashed } from "../../../src/config/field.ts";
 import { fieldNames, fieldOf } from "../../../src/config/fields.ts";
@@ -16,21 +18,33 @@ test.each(["", "hold", "keep"])("help on %j prints the same", (topic) => {
   expect(helpOn(topic, commands, terminal(80))).toMatchSnapshot();
 });
 
-test("help on a command shows the flags that concern it, in their groups", () => {
-  const text = helpOn("gc", commands, terminal(100));
-  expect(text).toMatch(/\nImage garbage collection:\n  --image-gc-high-threshold/);
-  for (const name of fieldNames) {
-    const { flag, commands: concerned } = fieldOf(name);
-    const isShown = concerned.includes("gc");
-    if (flag.length > 1 && name !== "dryRun")
-      expect([name, new RegExp(`\n  --${flag}\\b(?!-)`).test(text)]).toEqual([name, isShown]);
+test("help on a command shows at most five flags and three examples, and names the page with the rest", () => {
+  for (const { name } of commands) {
+    const text = helpOn(name, commands, terminal(100));
+    const [, flags = ""] = text.split("\nFlags:\n");
+    expect(flags.split("\n\n")[0]?.match(/^ {2}-/gm)?.length ?? 0).toBeLessThanOrEqual(5);
+    expect(EXAMPLES[name]?.length ?? 3).toBe(3);
+    expect(text).toContain("crigc help flags lists them.");
   }
+  expect(helpOn("gc", commands, terminal(80)).split("\n").length).toBeLessThan(50);
+});
+
+test("every example can be parsed", () => {
+  for (const [name, examples] of Object.entries(EXAMPLES))
+    for (const { line } of examples) {
+      const argv = line
+        .replace(/^watch /, "")
+        .split(" ")
+        .slice(1);
+      const parsed = parseCommandLine(argv, commands);
+      expect([name, parsed.kind]).toEqual([name, "run"]);
+    }
 });
 
 test.each([
   ["plan", "--eviction-hard"],
-  ["gc", "--eviction-soft"],
-  ["images", "--image-gc-high-threshold"],
+  ["gc", "--eviction-hard"],
+  ["gc", "--dry-run"],
   ["df", "--container-runtime-endpoint"],
   ["keep list", "--keep-dir"],
   ["keep baseline", "--config"],
@@ -59,9 +73,9 @@ test.each(["", "flags", ...commands.map(({ name }) => name)])(
     for (const width of [40, 100, 300]) {
       const lines = helpOn(topic, commands, terminal(width)).split("\n");
       const wide = lines.filter((line) => Bun.stringWidth(line) > Math.min(width, 100));
-      expect(wide.filter((line) => line.trim().includes(" ") && !line.startsWith("  -"))).toEqual(
-        [],
-      );
+      expect(
+        wide.filter((line) => line.trim().includes(" ") && !/^ {2}(?:-|crigc |watch )/.test(line)),
+      ).toEqual([]);
     }
     // oxlint-disable-next-line no-control-regex -- they are what is looked for
     expect(helpOn(topic, commands, plainScreen)).toMatch(/^[\u0000-\u007f]*$/);
