@@ -70,7 +70,7 @@ const reading = (config: () => Config, { runtime, host, owner }: Opened) => ({
   },
   timer,
   limits: () => config().limits,
-  hold: () => readHold(config().values, wallClock()),
+  hold: () => readHold(config().values.stateDir),
   remover: {
     placesOf: (logs: readonly UsedLog[]) => logDeleter(config().values).placesOf(logs),
   },

@@ -61,14 +61,13 @@ export function openersOf(world: ProcessWorld, owner: Owner | null = null) {
     now: wallClock,
     /** In a pod of our DaemonSet the host name is the pod's. */
     hostName: (env: Environment) => env["NODE_NAME"] ?? hostname(),
-    /** The hold in the state directory or the run directory; either is in force. */
-    hold: ({ values }: Config) => ({
-      read: () => readHold(values, wallClock()),
-      /** Replaces any hold; returns its file and its end. Throws `HostError` `write`. */
+    hold: ({ values: { stateDir } }: Config) => ({
+      read: () => readHold(stateDir),
+      /** Replaces any hold; returns its end. Throws `HostError` `write`. */
       set: (hold: Omit<HoldRequest, "by">) =>
-        writeHold(values, { ...hold, by: `crigc hold, user ${userId}` }),
-      /** `false`: there was none. Throws `HostError` `write` if one cannot be removed. */
-      release: () => releaseHold(values),
+        writeHold(stateDir, { ...hold, by: `crigc hold, user ${userId}` }),
+      /** `false`: there was none. Throws `HostError` `write` if it cannot be removed. */
+      release: () => releaseHold(stateDir),
     }),
     /** The keep rules as a pass would read them now, without a runtime. Does not reject for invalid rules. */
     keepRules: keepRulesOf,

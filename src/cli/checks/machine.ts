@@ -23,16 +23,13 @@ export const userCheck = (userId: number): Verdict =>
 
 const AS_ROOT = "run as root (sudo crigc …)";
 
-/** With less, our database or a hold may not fit. */
-const NEEDS = {
-  "--state-dir": { bytes: 64n << 20n, what: "ledger and holds" },
-  "--run-dir": { bytes: 1n << 20n, what: "holds" },
-} as const;
+/** With less, the ledger, the history or a hold may not fit. */
+const STATE_NEEDS_BYTES = 64n << 20n;
 
 export function directoryCheck(
   about: {
     readonly path: string;
-    readonly flag: keyof typeof NEEDS;
+    readonly flag: "--state-dir" | "--run-dir";
     readonly userId: number;
   },
   fact: DirectoryFact,
@@ -52,15 +49,14 @@ export function directoryCheck(
   }
   if (!fact.writable) return failed(`${path} cannot be written`, elsewhere);
   const room = humanBytes(fact.availableBytes);
-  const needs = NEEDS[flag];
-  if (fact.availableBytes < needs.bytes)
+  if (flag === "--state-dir" && fact.availableBytes < STATE_NEEDS_BYTES)
     return warning(
-      `${path} is nearly full (${room} left): ${needs.what} may not be saved`,
+      `${path} is nearly full (${room} left): ledger and holds may not be saved`,
       "free space on its filesystem",
     );
   if (fact.inodes > 0n && fact.inodesFree === 0n)
     return warning(
-      `${path} has no inodes left: ${needs.what} may not be saved`,
+      `${path} has no inodes left: its files may not be saved`,
       "free space on its filesystem",
     );
   return ok(`${path} is writable, ${room} left`);

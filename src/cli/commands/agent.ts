@@ -77,7 +77,7 @@ function configToAsk(context: CommandContext): Config {
 export const hold = command({
   name: "hold",
   summary: "pause garbage collection for a while",
-  doc: "Pauses periodic passes, gc (exit 7) and pressure reclaim; a removal in flight is finished. Survives reboots (only restarts, if the state directory cannot be written). A hold whose file cannot be read lasts until crigc release. A new hold replaces the old one.",
+  doc: "Pauses periodic passes, gc (exit 7) and pressure reclaim; a removal in flight is finished. Survives reboots. A hold whose file cannot be read lasts until crigc release. A new hold replaces the old one.",
   operands: [operand("DURATION", "length of the hold, such as 90m, 2h30m or 1d")],
   options: [option("reason TEXT", "reason, shown in status", { mayBeEmpty: true })],
   changes: true,
@@ -85,7 +85,6 @@ export const hold = command({
   run: async (context) => {
     const length = parsed(HOLD_LENGTH, context.operands[0] ?? "", "crigc hold");
     const reason = textOf(context, "reason") ?? "";
-    const places = context.open.hold(context.config);
     const lasts = (until: Instant): string =>
       `on hold for ${humanDuration(length)}, ${holdWords({ until, reason })}`;
     if (context.dryRun) {
@@ -93,16 +92,8 @@ export const hold = command({
       context.say(`Dry run: garbage collection would be ${lasts(until)}.`);
       return exit.done;
     }
-    const { path, until } = places.set({ length, reason });
+    const until = context.open.hold(context.config).set({ length, reason });
     context.say(`Garbage collection is ${lasts(until)}; crigc release ends it.`);
-    const inForce = places.read();
-    if (inForce.kind === "held" && (inForce.until === null || inForce.until > until))
-      context.note(`an earlier hold lasts longer: ${holdWords(inForce)}`);
-    const { stateDir } = context.config.values;
-    if (!path.startsWith(`${stateDir}/`))
-      context.note(
-        `${stateDir} cannot be written; the hold is stored in ${path} and ends with a reboot`,
-      );
     return exit.done;
   },
 });
@@ -116,8 +107,8 @@ export const release = command({
   changes: true,
   inAgent: true,
   run: async (context) => {
-    const places = context.open.hold(context.config);
-    const before = places.read();
+    const file = context.open.hold(context.config);
+    const before = file.read();
     const isHeld = before.kind === "held";
     const lasts = !isHeld
       ? ""
@@ -129,7 +120,7 @@ export const release = command({
       return;
     }
     // Released whatever was read: an expired one has a file, too.
-    const found = places.release();
+    const found = file.release();
     if (isHeld) context.say(`Hold released: ${lasts}.`);
     else context.say(found ? "The hold had expired." : "No hold found.");
   },

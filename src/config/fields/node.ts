@@ -171,7 +171,7 @@ export const directoryFields = {
     type: path("directory"),
     default: "/run/crigc",
     help: "directory of the agent's control socket",
-    doc: "Also holds the hold if the state directory cannot be written.",
+    doc: "Only root can connect to the socket.",
     commands: CONFIGURED,
   },
 } satisfies Readonly<Record<string, FieldEntry>>;

@@ -49,12 +49,7 @@ test("doctor says of a directory whether it can be written, and whether it is fu
       well: directory(present),
       "read-only": directory({ ...present, writable: false }),
       full: directory({ ...present, availableBytes: 4096n }),
-      "with room for a hold alone": directory({ ...present, availableBytes: 4n << 20n }),
-      "with room for a hold, which it is for": runDirectory({
-        ...present,
-        availableBytes: 4n << 20n,
-      }),
-      "full, for a hold": runDirectory({ ...present, availableBytes: 4096n }),
+      "full, for a socket": runDirectory({ ...present, availableBytes: 4096n }),
       "without free inodes": directory({ ...present, inodesFree: 0n }),
       "without inodes": directory({ ...present, inodes: 0n, inodesFree: 0n }),
       "not there yet": directory({ kind: "absent", creatable: true }),

@@ -11,18 +11,17 @@ import { crigc } from "../world.ts";
 interface Places {
   readonly state?: HoldState;
   readonly found?: boolean;
-  readonly path?: string;
 }
 
 async function run(line: string, places: Places = {}) {
-  const { state = { kind: "none" }, path = "/var/lib/crigc/hold.json" } = places;
+  const { state = { kind: "none" } } = places;
   const set: Parameters<ReturnType<Openers["hold"]>["set"]>[0][] = [];
   let released = 0;
   const hold: Openers["hold"] = () => ({
     read: () => state,
     set: (request) => {
       set.push(request);
-      return { path, until: plus(NOW, request.length) };
+      return plus(NOW, request.length);
     },
     release: () => {
       released += 1;
@@ -39,9 +38,6 @@ const held = (until: Instant | null, reason = "moving"): Places => ({
 test.each<[string, string, Places?]>([
   // The reason is stored unchanged.
   ["is set with a reason", "hold 90m --reason disk\u001bswap"],
-  ["cannot replace one that lasts longer", "hold 1h", held(plus(NOW, minutes(300)))],
-  ["replaces one that ends before", "hold 1h", held(plus(NOW, minutes(5)))],
-  ["will not survive a reboot", "hold 1h", { path: "/run/crigc/hold.json" }],
   ["is refused without a time", "hold 0s"],
   ["is refused without a unit", "hold 30"],
   ["is released where there is none", "release"],

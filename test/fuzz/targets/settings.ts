@@ -130,10 +130,9 @@ const hold = textTarget(
     if (state.kind === "held") return;
     // Only what says when it ended has ended.
     const value = JSON.parse(text) as typeof aHold;
-    const isOfThisBoot = value.bootId === "boot-1" && "untilUptimeMs" in value;
-    const isOver = isOfThisBoot
-      ? value.untilUptimeMs <= 3_600_000
-      : Date.parse(value.until) * 1e6 <= Number(plus(NOW, duration(0n)));
+    const isOver =
+      (value.bootId === "boot-1" && value.untilUptimeMs <= 3_600_000) ||
+      Date.parse(value.until) * 1e6 <= Number(plus(NOW, duration(0n)));
     holds(isOver, "a hold ended before its time");
   },
 );
