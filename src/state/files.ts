@@ -28,8 +28,8 @@ export const statePaths = ({
   ledger: join(directory, "ledger.json"),
   history: join(directory, "history.jsonl"),
   olderHistory: join(directory, "history.1.jsonl"),
-  /** What a full or read-only disk does not take, for the next process of this boot. */
-  marker: join(runDirectory, "ledger-unwritten.json"),
+  /** The ledger that a full or read-only disk did not take. */
+  spareLedger: join(runDirectory, "ledger-unwritten.json"),
 });
 
 /** What a file says of itself. */

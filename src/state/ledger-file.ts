@@ -39,8 +39,10 @@ export interface LedgerContent {
 const BYTES_MAX = 512 * 1024 * 1024;
 
 /** `null`: there is none. Throws `StoreError` `corrupt` for what must be moved aside. */
-export function readLedger(places: StatePlaces): LedgerContent | null {
-  const path = statePaths(places).ledger;
+export function readLedger(
+  places: StatePlaces,
+  path = statePaths(places).ledger,
+): LedgerContent | null {
   const broken = (why: string): StoreError => new StoreError("corrupt", why);
   const content = textOf(path, places, broken);
   if (content === null) return null;

@@ -2,15 +2,22 @@
 
 import type { StoreErrorKind } from "../model/errors.ts";
 import type { DiskSample, PassRow, Regret, Removal } from "../model/history.ts";
-import { isGone } from "../model/history.ts";
-import { emptyLedger, type Ledger } from "../model/ledger.ts";
+import type { Ledger } from "../model/ledger.ts";
 import type { Event } from "../model/pass.ts";
 import type { Clocks } from "../model/snapshot.ts";
-import { fromRfc3339, type Instant, plus } from "../model/time.ts";
+import { duration, fromRfc3339, type Instant, instant, plus } from "../model/time.ts";
 import { statePaths, type StatePlaces, storeError } from "./files.ts";
 import { historyLines } from "./history-file.ts";
 import { readState } from "./read-state.ts";
-import { mayBe, parsedLine, type RecordKind, type RowOf, rowOf } from "./records.ts";
+import {
+  headOf,
+  isImageGone,
+  rawOf,
+  type RawRecord,
+  type RecordKind,
+  type RowOf,
+  rowOf,
+} from "./records.ts";
 
 export interface HistoryQuery {
   readonly since?: Instant | undefined;
@@ -57,126 +64,123 @@ export function openReader(options: ReaderOptions) {
   }
   const unusable = new Set(found.faults.map(({ path }) => path));
   const failure: StoreErrorKind | null = unusable.size === 0 ? null : "corrupt";
-  const rows = <Kind extends RecordKind>(kind: Kind, query: HistoryQuery): RowOf<Kind>[] => {
+  const raws = (kind: RecordKind, isWanted: (raw: RawRecord) => boolean): readonly RawRecord[] => {
+    const wanted: RawRecord[] = [];
     try {
-      return rowsIn(options, { kind, unusable, query });
+      for (const line of historyLines(options, unusable)) {
+        if (headOf(line)?.record !== kind) continue;
+        const raw = rawOf(line);
+        if (isWanted(raw)) wanted.push(raw);
+      }
+      return wanted;
     } catch (thrown) {
       throw storeError(`read the history in ${options.directory}`, thrown);
     }
   };
-  const removals = (query: RemovalQuery): readonly Removal[] =>
-    newest(rows("removal", query).filter(removalFilter(query)), query);
+  const newest = <Kind extends RecordKind>(
+    kind: Kind,
+    query: HistoryQuery,
+    isWanted: (raw: RawRecord) => boolean = () => true,
+  ): readonly RowOf<Kind>[] =>
+    newestOf(
+      raws(kind, (raw) => isWithin(query, raw) && isWanted(raw)),
+      query,
+    ).flatMap((raw) => rowOf(kind, raw) ?? []);
   return {
     /** Whether a file could not be used. */
     failure,
-    ledger: (): Ledger => (unusable.has(paths.ledger) ? emptyLedger : found.ledger),
-    removals,
+    ledger: (): Ledger => found.ledger,
+    removals: (query: RemovalQuery): readonly Removal[] =>
+      newest("removal", query, removalFilter(query)),
     passes: (query: PassQuery): readonly PassRow[] =>
-      newest(
-        rows("pass", query).filter(
-          (row) =>
-            isWithin(query, row.startedAt) &&
-            (query.idle === undefined || query.idle === isIdle(row)),
-        ),
-        query,
-      ),
-    events: (query: HistoryQuery): readonly Event[] =>
-      newest(
-        rows("warning", query).filter(({ at }) => isWithin(query, at)),
-        query,
-      ),
+      newest("pass", query, (raw) => query.idle === undefined || query.idle === isIdle(raw)),
+    events: (query: HistoryQuery): readonly Event[] => newest("warning", query),
     /** Images that came back, by when they did. */
-    regrets: (query: HistoryQuery): readonly Regret[] =>
-      newest(
-        returnedImages(rows("removal", {}), found.ledger).filter(({ at }) => isWithin(query, at)),
+    regrets: (query: HistoryQuery): readonly Regret[] => {
+      const returned = returnedImages(raws("removal", isImageGone), found.ledger);
+      return newestOf(
+        returned.filter(({ at }) => isIn(query, at)),
         query,
-      ),
+      );
+    },
     /** The oldest first; only the newest `limit`. */
-    samples: (query: HistoryQuery): readonly DiskSample[] =>
-      newest(
-        rows("disk", query).filter(({ at }) => isWithin(query, at)),
-        query,
-      ).toReversed(),
+    samples: (query: HistoryQuery): readonly DiskSample[] => newest("disk", query).toReversed(),
   };
 }
 
-function rowsIn<Kind extends RecordKind>(
-  places: StatePlaces,
-  {
-    kind,
-    unusable,
-    query,
-  }: {
-    readonly kind: Kind;
-    readonly unusable: ReadonlySet<string>;
-    readonly query: HistoryQuery;
-  },
-): RowOf<Kind>[] {
-  const found: RowOf<Kind>[] = [];
-  for (const line of historyLines(places, unusable)) {
-    if (!mayBe(line, kind)) continue;
-    const document = parsedLine(line);
-    // Reading all fields of a record takes ten times as long as parsing it.
-    const at = fromRfc3339(String(document?.["at"] ?? document?.["startedAt"]));
-    if (document === null || at === null || !isWithin(query, at)) continue;
-    const row = rowOf(kind, document);
-    if (row !== null) found.push(row);
-  }
-  return found;
-}
-
-const isWithin = ({ since, until }: HistoryQuery, at: Instant): boolean =>
+const isIn = ({ since, until }: HistoryQuery, at: Instant): boolean =>
   (since === undefined || at >= since) && (until === undefined || at < until);
 
-function newest<Row>(rows: readonly Row[], { limit }: HistoryQuery): readonly Row[] {
-  const all = rows.toReversed();
-  return limit === undefined ? all : all.slice(0, Math.max(0, Math.trunc(limit)));
+function isWithin(query: HistoryQuery, { at, startedAt = at }: RawRecord): boolean {
+  if (query.since === undefined && query.until === undefined) return true;
+  const time = fromRfc3339(String(startedAt));
+  return time !== null && isIn(query, time);
 }
 
-function removalFilter(query: RemovalQuery): (row: Removal) => boolean {
+function newestOf<Row>(
+  rows: readonly Row[],
+  { limit = rows.length }: HistoryQuery,
+): readonly Row[] {
+  return rows.slice(Math.max(0, rows.length - Math.trunc(limit))).toReversed();
+}
+
+function removalFilter(query: RemovalQuery): (raw: RawRecord) => boolean {
   const { kinds, reasons, results, passId } = query;
-  const text = query.text?.toLowerCase() ?? "";
-  return (row) =>
-    isWithin(query, row.at) &&
-    (kinds?.includes(row.kind) ?? true) &&
-    (reasons === undefined || reasons.includes(row.reason) || reasons.includes(row.trigger)) &&
-    (results?.includes(row.result) ?? true) &&
-    (passId === undefined || row.passId === passId) &&
-    [row.subject, ...row.names].some((it) => it.toLowerCase().includes(text));
+  const text = query.text?.toLowerCase();
+  const isOneOf = (words: readonly string[] | undefined, ...found: readonly unknown[]): boolean =>
+    words?.some((word) => found.includes(word)) ?? true;
+  return (raw) =>
+    isOneOf(kinds, raw["kind"]) &&
+    isOneOf(reasons, raw["reason"], raw["trigger"]) &&
+    isOneOf(results, raw["result"]) &&
+    (passId === undefined || raw["passId"] === passId) &&
+    (text === undefined || namesOf(raw).some((it) => it.toLowerCase().includes(text)));
 }
 
-const isIdle = (row: PassRow): boolean =>
-  row.imagesEnd === "nothing-to-do" && row.error === null && row.removed + row.failed === 0;
+const isIdle = ({ imagesEnd, error, removed, failed }: RawRecord): boolean =>
+  imagesEnd === "nothing-to-do" && error === null && removed === 0 && failed === 0;
 
 /**
  * Removed images that are listed again, under their ID or one of their names, or that were removed again. In the order
  * in which they came back.
  */
-function returnedImages(removals: readonly Removal[], ledger: Ledger): readonly Regret[] {
-  const away = new Map<string, Removal>();
+function returnedImages(removals: readonly RawRecord[], ledger: Ledger): readonly Regret[] {
+  const away = new Map<string, RawRecord>();
   const found: Regret[] = [];
-  const arrived = (
-    image: Pick<Regret, "at" | "returnedAs" | "sizeBytes"> & { names: readonly string[] },
-  ) => {
-    const names = [image.returnedAs, ...image.names];
-    const removal = names.map((name) => away.get(name)).find((it) => it !== undefined);
-    if (removal === undefined || image.at <= endOf(removal)) return;
+  const arrived = (names: readonly string[], back: () => Returned | null): void => {
+    const raw = names.map((name) => away.get(name)).find((it) => it !== undefined);
+    if (raw === undefined) return;
+    const returned = back();
+    if (returned === null || returned.at <= endOf(raw)) return;
     // Each removal counts once.
-    for (const name of namesOf(removal)) if (away.get(name) === removal) away.delete(name);
-    const { at, returnedAs, sizeBytes } = image;
-    found.push({ ...removal, removedAt: removal.at, at, returnedAs, sizeBytes });
+    for (const name of namesOf(raw)) if (away.get(name) === raw) away.delete(name);
+    const removal = rowOf("removal", raw);
+    if (removal !== null) found.push({ ...removal, removedAt: removal.at, ...returned });
   };
-  for (const removal of removals) {
-    if (removal.kind !== "image" || !isGone(removal)) continue;
-    const { subject: returnedAs, names, firstSeenAt: at } = removal;
-    if (at !== null) arrived({ at, returnedAs, names, sizeBytes: removal.reportedBytes ?? 0n });
-    for (const name of namesOf(removal)) away.set(name, removal);
+  for (const raw of removals) {
+    const names = namesOf(raw);
+    arrived(names, () => returnedBefore(raw));
+    for (const name of names) away.set(name, raw);
   }
   for (const [returnedAs, { firstSeenAt: at, names, sizeBytes }] of ledger.images)
-    arrived({ at, returnedAs, names: names.split("\n"), sizeBytes });
+    arrived([returnedAs, ...names.split("\n")], () => ({ at, returnedAs, sizeBytes }));
   return found.toSorted((one, other) => (one.at < other.at ? -1 : 1));
 }
 
-const namesOf = ({ subject, names }: Removal): readonly string[] => [subject, ...names];
+type Returned = Pick<Regret, "at" | "returnedAs" | "sizeBytes">;
 
-const endOf = ({ at, took }: Removal): Instant => (took === null ? at : plus(at, took));
+/** An image that was removed again had come back before. */
+function returnedBefore({ firstSeenAt, subject, reportedBytes }: RawRecord): Returned | null {
+  const at = fromRfc3339(String(firstSeenAt));
+  const sizeBytes = BigInt(Number(reportedBytes ?? 0));
+  return at === null ? null : { at, returnedAs: String(subject), sizeBytes };
+}
+
+function endOf({ at, tookNs }: RawRecord): Instant {
+  const start = fromRfc3339(String(at)) ?? instant(0n);
+  return typeof tookNs === "number" ? plus(start, duration(BigInt(tookNs))) : start;
+}
+
+/** Its ID first. */
+const namesOf = ({ subject, names }: RawRecord): readonly string[] =>
+  [subject, ...(Array.isArray(names) ? names : [])].map(String);

@@ -1,6 +1,6 @@
 /** The records of the history, each as one line of JSON. */
 
-import { type Codec, count, FieldError, watchedNs } from "../model/codec.ts";
+import { type Codec, FieldError, watchedNs } from "../model/codec.ts";
 import { rowJson } from "../model/exact-json.ts";
 import {
   type DiskSample,
@@ -10,8 +10,9 @@ import {
   removal,
   sample,
 } from "../model/history.ts";
+import { type ImageId, imageId } from "../model/ids.ts";
 import { type Event, event } from "../model/pass.ts";
-import type { ObservedTime } from "../model/time.ts";
+import { type ObservedTime, watched } from "../model/time.ts";
 import { parsedJson } from "../model/values.ts";
 
 interface Rows {
@@ -34,8 +35,9 @@ const codecs: { readonly [Kind in RecordKind]: Codec<RowOf<Kind>> } = {
   disk: sample,
 };
 
-/** What every record has beside its own fields. */
-export interface RecordHead {
+/** How each line begins, so that most need not be parsed. */
+export interface LineHead {
+  readonly record: string;
   /** Counts the records of this state directory. */
   readonly seq: number;
   /** The ledger's age clock when it was recorded. */
@@ -43,37 +45,46 @@ export interface RecordHead {
 }
 
 export const recordLine = <Kind extends RecordKind>(
-  { seq, watched }: RecordHead,
+  { seq, watched: at }: Pick<LineHead, "seq" | "watched">,
   { record, row }: HistoryRecord<Kind>,
 ): string =>
-  `${rowJson({ record, seq, watchedNs: watchedNs.write(watched), ...Object(codecs[record].write(row)) })}\n`;
+  `${rowJson({ record, seq, watchedNs: watchedNs.write(at), ...Object(codecs[record].write(row)) })}\n`;
 
-/** A record as parsed, before its own fields are read. */
-export type ParsedLine = Readonly<Record<string, unknown>> & RecordHead;
+const HEAD = /^\{"record":"(\w+)","seq":(\d{1,15}),"watchedNs":"?(\d{1,19})"?,/;
+const HEAD_BYTES_MAX = 100;
 
-/** `null`: a broken line. */
-export function parsedLine(line: Buffer): ParsedLine | null {
-  const document = Object(parsedJson(line.toString()));
-  try {
-    const seq = count.read(document.seq);
-    return { ...document, seq, watched: watchedNs.read(document.watchedNs) };
-  } catch (thrown) {
-    if (thrown instanceof FieldError) return null;
-    throw thrown;
-  }
+/** `null`: no whole record. */
+export function headOf(line: Buffer): LineHead | null {
+  if (line.at(-1) !== CLOSE) return null;
+  const found = HEAD.exec(line.toString("latin1", 0, HEAD_BYTES_MAX));
+  if (found === null) return null;
+  const [, record = "", seq, at = ""] = found;
+  return { record, seq: Number(seq), watched: watched(BigInt(at)) };
 }
 
-/** Whether the line may be a record of this kind: parsing all lines would take ten times as long. */
-export const mayBe = (line: Buffer, record: RecordKind): boolean =>
-  line.includes(`{"record":"${record}"`);
+const CLOSE = "}".charCodeAt(0);
 
-/** `null`: a broken record, or one of a later version. */
-export function rowOf<Kind extends RecordKind>(
-  record: Kind,
-  document: ParsedLine,
-): RowOf<Kind> | null {
+/** A record as it stands in the file. */
+export type RawRecord = Readonly<Record<string, unknown>>;
+
+export const rawOf = (line: Buffer): RawRecord => Object(parsedJson(line.toString()));
+
+/** The ID at the beginning of a removal's line; `null`: it is no image's. */
+export const imageIn = (line: Buffer): ImageId | null => {
+  const [, id] = IMAGE.exec(line.toString("latin1", 0, IMAGE_BYTES_MAX)) ?? [];
+  return id === undefined ? null : imageId(id);
+};
+
+const IMAGE = /^[^[]*"kind":"image","subject":"([^"]+)"/;
+const IMAGE_BYTES_MAX = 512;
+
+export const isImageGone = ({ kind, result }: RawRecord): boolean =>
+  kind === "image" && (result === "removed" || result === "already-gone");
+
+/** With all its fields checked, which takes ten times as long as parsing it. `null`: broken, or of a later version. */
+export function rowOf<Kind extends RecordKind>(record: Kind, raw: RawRecord): RowOf<Kind> | null {
   try {
-    return codecs[record].read(document);
+    return codecs[record].read(raw);
   } catch (thrown) {
     if (thrown instanceof FieldError) return null;
     throw thrown;

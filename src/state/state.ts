@@ -3,20 +3,17 @@
  * One write of each file is under way at a time, and only an orderly end waits for it.
  */
 
-import { mkdirSync, unlinkSync } from "node:fs";
-import { dirname } from "node:path";
+import { rmSync } from "node:fs";
 
 import type { StoreErrorKind } from "../model/errors.ts";
-import { type ImageId, imageId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { Clocks } from "../model/snapshot.ts";
-import { duration, type ObservedTime } from "../model/time.ts";
-import { isAbsent, writeWholeFile } from "../node/files.ts";
-import { AGE_RESTART_MAX, ageNow } from "../policy/age-clock.ts";
+import type { ObservedTime } from "../model/time.ts";
+import { writeWholeFile } from "../node/files.ts";
 import { fileFault, moveAside, statePaths, type StatePlaces, storeError } from "./files.ts";
 import { appendLines, syncHistory } from "./history-file.ts";
 import { ledgerText, writeLedger } from "./ledger-file.ts";
-import { type FoundState, marker, readState } from "./read-state.ts";
+import { type FoundState, readState } from "./read-state.ts";
 import { type HistoryRecord, recordLine } from "./records.ts";
 
 export interface StateOptions extends StatePlaces {
@@ -28,10 +25,7 @@ export interface StateOptions extends StatePlaces {
 interface Line {
   readonly text: string;
   readonly seq: number;
-  /** Of a removal. */
   readonly isRemoval: boolean;
-  /** Of the removal of an image. */
-  readonly image: ImageId | null;
 }
 
 /** Unwritten records that memory holds; beyond this the oldest are lost. */
@@ -42,8 +36,6 @@ const RETRY_LAST_MS = 60_000;
 const OPEN_MS = 2_000;
 const SLOW_MS = 2_000;
 const SETTLE_PAUSE_MS = 250;
-/** The removals that a marker can name. */
-const REMOVED_MAX = 10_000;
 
 /** Nothing here throws or rejects. */
 export class State {
@@ -64,9 +56,6 @@ export class State {
   #failure: StoreErrorKind | null = null;
   /** Removals whose records were dropped since the last write. */
   #dropped = 0;
-  /** Removed images that neither ledger nor history on the disk know of. */
-  readonly #unrecorded: Set<ImageId>;
-  #hasMarker: boolean;
 
   /** Reads the directory, moves aside what cannot be used, and begins to write that the ledger is open. */
   static async open(options: StateOptions): Promise<State> {
@@ -84,8 +73,6 @@ export class State {
     this.#ledger = found.ledger;
     this.#lastRecord = this.#lastWritten = found.lastRecord;
     this.disksRecorded = found.disksRecorded;
-    this.#unrecorded = new Set(found.marker?.removed);
-    this.#hasMarker = found.marker !== null;
     if (found.brokenLines > 0)
       options.notify(
         `the history in ${options.directory} has lines that are cut off or broken (${found.brokenLines}); crigc skips them`,
@@ -109,16 +96,12 @@ export class State {
   append(...records: readonly HistoryRecord[]): void {
     const lines = records.map((record): Line => {
       const seq = ++this.#lastRecord;
-      const removal = record.record === "removal" ? record.row : null;
-      const image = removal?.kind === "image" ? imageId(removal.subject) : null;
       const text = recordLine({ seq, watched: this.#ledger.watched }, record);
-      return { text, seq, isRemoval: removal !== null, image };
+      return { text, seq, isRemoval: record.record === "removal" };
     });
     const all = [...this.#lines, ...lines];
     this.#lines = all.slice(-LINES_MAX);
-    const lost = all.slice(0, -LINES_MAX);
-    this.#dropped += lost.filter(({ isRemoval }) => isRemoval).length;
-    for (const { image } of lost) if (image !== null) this.#unrecorded.add(image);
+    this.#dropped += removalsIn(all.slice(0, -LINES_MAX));
     this.#start();
   }
 
@@ -135,7 +118,7 @@ export class State {
 
   /** Removals of which the history has no record. */
   get unrecorded(): number {
-    return this.#dropped + this.#lines.filter(({ isRemoval }) => isRemoval).length;
+    return this.#dropped + removalsIn(this.#lines);
   }
 
   /**
@@ -154,7 +137,7 @@ export class State {
     return this.unrecorded;
   }
 
-  /** Writes everything and that the ledger is closed; what the disk does not take goes into the marker. */
+  /** Writes everything and that the ledger is closed; what the disk does not take goes into the run directory. */
   async close(patience: AbortSignal): Promise<void> {
     this.#isEnding = this.#isSyncDue = this.#isLedgerDue = true;
     await this.#flush(patience);
@@ -167,7 +150,7 @@ export class State {
       this.#options.notify(
         `the history lacks the records of ${lost} removal${lost === 1 ? "" : "s"}`,
       );
-    this.#mark(true);
+    this.#saveSpare();
   }
 
   /** Tries once, also if the time for it has not come. */
@@ -241,25 +224,35 @@ export class State {
   }
 
   async #writeLedger(): Promise<void> {
-    const path = statePaths(this.#options).ledger;
+    const { ledger, spareLedger } = statePaths(this.#options);
     this.#isLedgerDue = false;
-    const closed = this.#isEnding;
-    const { machineId } = this.#options;
-    const text = ledgerText({
-      ledger: this.#ledger,
-      closed,
-      lastRecord: this.#lastWritten,
-      machineId,
-    });
+    const text = this.#text(this.#isEnding);
     try {
-      this.#free(path);
+      this.#free(ledger);
       await writeLedger(this.#options, text);
     } catch (thrown) {
       this.#isLedgerDue = true;
       throw thrown;
     }
-    this.#unrecorded.clear();
-    this.#unmark();
+    try {
+      rmSync(spareLedger, { force: true });
+    } catch {
+      // It is older now, so the next process does not read it.
+    }
+  }
+
+  #text(closed: boolean): string {
+    const { machineId } = this.#options;
+    return ledgerText({ ledger: this.#ledger, closed, lastRecord: this.#lastWritten, machineId });
+  }
+
+  /** For the next process, which else would know nothing of what this one saw and removed. */
+  #saveSpare(): void {
+    try {
+      writeWholeFile(statePaths(this.#options).spareLedger, this.#text(this.#hasClosed));
+    } catch {
+      // A run directory that is full too leaves what the ledger says.
+    }
   }
 
   /** Moves aside what is in the place of a file. Throws `StoreError`. */
@@ -291,12 +284,11 @@ export class State {
 
   #failed(thrown: unknown): void {
     const error = storeError(`write to ${this.#options.directory}`, thrown);
-    if (this.#failure === null) {
+    if (this.#failure === null)
       this.#options.notify(`${error.message}; records stay in memory, and crigc tries again`);
-      this.#mark(false);
-    }
     this.#failure = error.kind;
     if (this.#hasClosed) return;
+    this.#saveSpare();
     this.#retry = setTimeout(() => this.#start(true), this.#retryMs);
     this.#retry.unref();
     this.#retryMs = Math.min(this.#retryMs * 2, RETRY_LAST_MS);
@@ -310,42 +302,10 @@ export class State {
     this.#dropped = 0;
     this.#options.notify(`the state directory ${this.#options.directory} is written again${lost}`);
   }
-
-  /** A run directory that is full too leaves what the ledger says. */
-  #mark(closed: boolean): void {
-    const { clocks } = this.#options;
-    const { bootId, uptime } = clocks();
-    const { ageRestartedWatched: began, ageRestartDue } = this.#ledger;
-    const since = began === null ? null : ageNow(this.#ledger, { bootId, uptime }) - began;
-    const lines = this.#lines.flatMap(({ image }) => image ?? []);
-    const removed = [...this.#unrecorded.union(new Set(lines))];
-    const path = statePaths(this.#options).marker;
-    const content = marker.write({
-      bootId,
-      closed: closed && !ageRestartDue && removed.length <= REMOVED_MAX,
-      ageBegan: since !== null && since < AGE_RESTART_MAX ? duration(uptime - since) : null,
-      removed: removed.slice(0, REMOVED_MAX),
-    });
-    try {
-      mkdirSync(dirname(path), { recursive: true, mode: 0o755 });
-      writeWholeFile(
-        path,
-        `${JSON.stringify(content, (_, it) => (typeof it === "bigint" ? Number(it) : it))}\n`,
-      );
-      this.#hasMarker = true;
-    } catch {}
-  }
-
-  #unmark(): void {
-    if (!this.#hasMarker) return;
-    try {
-      unlinkSync(statePaths(this.#options).marker);
-    } catch (thrown) {
-      if (!isAbsent(thrown)) return;
-    }
-    this.#hasMarker = false;
-  }
 }
+
+const removalsIn = (lines: readonly Line[]): number =>
+  lines.filter(({ isRemoval }) => isRemoval).length;
 
 /** Waits for the work, but no longer. */
 async function within(ms: number, work: Promise<unknown> | null): Promise<void> {

@@ -17,10 +17,12 @@ export const clocksAt = (uptime: bigint, bootId = "boot"): Clocks => ({
   bootId,
 });
 
-/** `run`: the run directory is within the state directory's. */
-export const placesOf = (directory: string, machineId = ""): StatePlaces => ({
+export const placesOf = (
+  directory: string,
+  { machineId = "", runDirectory = join(directory, "..", "run") }: Opening = {},
+): StatePlaces => ({
   directory,
-  runDirectory: join(directory, "..", "run"),
+  runDirectory,
   userId: process.getuid?.() ?? 0,
   machineId,
 });
@@ -28,13 +30,15 @@ export const placesOf = (directory: string, machineId = ""): StatePlaces => ({
 interface Opening {
   readonly clocks?: Clocks;
   readonly machineId?: string;
+  /** `run` beside the state directory by default. */
+  readonly runDirectory?: string;
 }
 
-export async function write(directory: string, { clocks, machineId }: Opening = {}) {
+export async function write(directory: string, opening: Opening = {}) {
   const notices: string[] = [];
   const state = await State.open({
-    ...placesOf(directory, machineId),
-    clocks: () => clocks ?? clocksAt(1n),
+    ...placesOf(directory, opening),
+    clocks: () => opening.clocks ?? clocksAt(1n),
     notify: (notice) => notices.push(notice),
   });
   return { state, store: new Recorder(state), notices, close: () => closed(state) };
@@ -44,12 +48,12 @@ export const closed = (state: State): Promise<void> => state.close(AbortSignal.t
 
 export function read(
   directory: string,
-  { clocks, machineId, isOwner = true }: Opening & { readonly isOwner?: boolean } = {},
+  { isOwner = true, ...opening }: Opening & { readonly isOwner?: boolean } = {},
 ) {
   const notices: string[] = [];
   const reader = openReader({
-    ...placesOf(directory, machineId),
-    clocks: () => clocks ?? clocksAt(1n),
+    ...placesOf(directory, opening),
+    clocks: () => opening.clocks ?? clocksAt(1n),
     notify: (notice) => notices.push(notice),
     isOwner,
   });

@@ -325,6 +325,41 @@ describe.skipIf(diskObstacle !== null)("on a full disk", () => {
     expect(read(disk.directory).reader.removals({})).toHaveLength(1);
     expect(existsSync(join(disk.directory, "..", "run", "ledger-unwritten.json"))).toBeFalse();
   });
+
+  test("the next process has the ledger of the one before, without what that removed", async () => {
+    await using disk = await fullDisk();
+    const runDirectory = scratch();
+    await leave(disk.directory, ledgerOf({ a: 1n, b: 1n }));
+    disk.fill();
+    rmSync(historyFile(disk.directory), { force: true });
+    for (const name of ["a", "b"]) {
+      const { state, store, close } = await write(disk.directory, { runDirectory });
+      expect(state.ledger.ageRestartDue).toBeFalse();
+      expect([...state.ledger.images.keys()]).toContain(id(name));
+      store.imageDone(passId("P"), imageItem(1, {}, id(name)));
+      state.keep({ ...ledgerOf(name === "a" ? { b: 1n } : {}, 2_000n) });
+      await close();
+      expect(state.unrecorded).toBe(1);
+    }
+    disk.free();
+    const { state, close } = await write(disk.directory, { runDirectory });
+    expect(state.ledger).toEqual(ledgerOf({}, 2_000n));
+    await close();
+    expect(read(disk.directory, { runDirectory }).reader.ledger()).toEqual(ledgerOf({}, 2_000n));
+    expect(existsSync(join(runDirectory, "ledger-unwritten.json"))).toBeFalse();
+  });
+
+  test("restarts the minimum age if the process before was killed", async () => {
+    await using disk = await fullDisk();
+    const runDirectory = scratch();
+    await leave(disk.directory, ledgerOf({ a: 1n }));
+    disk.fill();
+    const { state } = await write(disk.directory, { runDirectory });
+    expect(state.failure).toBe("full");
+    expect(read(disk.directory, { runDirectory }).reader.ledger().ageRestartDue).toBeTrue();
+    disk.free();
+    await closed(state);
+  });
 });
 
 test("two writes at the same moment leave one whole document", async () => {
