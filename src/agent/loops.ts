@@ -3,23 +3,22 @@
 import type { Config } from "../config/config.ts";
 import type { Turn } from "../engine/owner.ts";
 import { Announcer } from "../gc/announcer.ts";
-import { HURRY } from "../gc/calls.ts";
 import { LayerReader } from "../gc/details.ts";
 import { failureOf, isCutOff } from "../gc/pass-warnings.ts";
 import { type PassRequest, runPass } from "../gc/pass.ts";
 import type { Engine, Seen } from "../gc/ports.ts";
-import { detect, forgetGone } from "../gc/prepare.ts";
+import { detect, seeListed } from "../gc/prepare.ts";
 import { HostError, RuntimeError } from "../model/errors.ts";
 import type { LoopName, Pass } from "../model/pass.ts";
+import type { ImageTarget } from "../model/plan.ts";
 import type { ImageBlock } from "../model/reason.ts";
 import type { MeasuredFilesystem } from "../model/reports.ts";
 import { type Image, largerFirst } from "../model/snapshot.ts";
 import { duration, type Instant } from "../model/time.ts";
-import { reclaimTargets } from "../policy/pressure/pace.ts";
 import { noPressure, type PressureVerdict } from "../policy/pressure/thresholds.ts";
-import { collectsImages } from "../policy/space/targets.ts";
+import { collectsImages } from "../policy/space.ts";
 import { Loop, type LoopState, type RunResult } from "./loop.ts";
-import { checkPressure, Measurements, needsMore, PressurePace } from "./pressure.ts";
+import { checkPressure, Measurements, PressurePace } from "./pressure.ts";
 
 export type AgentConfig = Pick<Config, "periods"> & {
   readonly values: Pick<Config["values"], "dryRun" | "runtimeRequestTimeout">;
@@ -126,15 +125,10 @@ export class Agent {
 
   #pauseMs(name: LoopName): number {
     const { periods } = this.#config();
-    const { seen, pressure, lastPasses } = this.#state;
-    if (name === "pressure" && this.#isEnabled(name)) return this.#pace.pauseMs(pressure);
+    const { seen } = this.#state;
     // Without an observation there are no filesystems to check for pressure.
     const isBlind = name === "image-detection" && seen === null;
-    // Pressure that lasts must not cut off an image pass once a period.
-    const last = name === "image-gc" ? lastPasses.get(name) : undefined;
-    return isBlind || (last !== undefined && isCutOff(last))
-      ? Math.min(periods[name], periods.pressure)
-      : periods[name];
+    return isBlind ? Math.min(periods[name], periods.pressure) : periods[name];
   }
 
   #isEnabled(name: LoopName): boolean {
@@ -143,13 +137,13 @@ export class Agent {
     return name !== "pressure" || limits.pressure.thresholds.length > 0;
   }
 
-  /** For status, metrics and the control socket, and to drop ledger records of removed images. */
+  /** For status, metrics and the control socket, and so that the ledger knows which images are new and which are gone. */
   async #refreshCache(signal: AbortSignal): Promise<null> {
     const { engine } = this.#loops["image-cache"];
     const listed = await engine.observe.runtime.listImages(signal);
     const images = listed.toSorted(largerFirst);
     this.#noteAnswer({ images, cachedAt: this.#now() });
-    forgetGone(engine, listed);
+    seeListed(engine, listed);
     return null;
   }
 
@@ -215,7 +209,7 @@ export class Agent {
   }
 
   async #pass(
-    request: Pick<PassRequest, "purpose" | "containers" | "images" | "retarget" | "starting"> & {
+    request: Pick<PassRequest, "purpose" | "containers" | "images" | "pressureTargets"> & {
       readonly kind: Exclude<PassRequest["kind"], "gc">;
     },
     signal: AbortSignal,
@@ -223,25 +217,23 @@ export class Agent {
     const loop = this.#loops[request.kind];
     const { engine } = loop;
     const isUrgent = request.kind === "pressure";
-    if (isUrgent) this.#yield.abort(HURRY);
+    if (isUrgent) this.#yield.abort();
     const [startedAt, startNs] = [this.#now(), engine.timer.monotonicNs()];
     const ended = await this.#inTurn(loop, async () => {
       // If asked to stop during another pass, this one does not begin.
       if (signal.aborted) return null;
       // Only now: passes that waited ahead of it yield too.
       if (isUrgent) this.#yield = new AbortController();
-      const hurry = this.#yield.signal;
-      const stop = isUrgent ? signal : AbortSignal.any([signal, hurry]);
       const { dryRun } = this.#config().values;
       const whole: PassRequest = {
         ...request,
         dryRun,
-        hurry,
+        ...(!isUrgent && { preempt: this.#yield.signal }),
         turn: { startedAt, took: duration(engine.timer.monotonicNs() - startNs) },
         waits: (waiting) => this.#note({ waiting }),
         announcer: this.#announcer,
       };
-      return await runPass(engine, whole, stop);
+      return await runPass(engine, whole, signal);
     });
     if (ended === null) return null;
     const { pass } = ended;
@@ -268,35 +260,30 @@ export class Agent {
     };
     const verdict = await check();
     if (verdict === null) return null;
+    this.#announcer.pressure(verdict, this.#now(), engine.limits().images.compat);
+    const { due, reclaim, targets } = verdict;
     const { compat } = engine.limits().images;
-    this.#announcer.pressure(verdict, this.#now(), compat);
-    const { reclaim } = verdict;
-    const { "image-gc": images, "container-gc": containers } = this.#loops;
-    const isOtherRunning = images.isWorking() || (!reclaim.containers && containers.isWorking());
-    // A check while the last pass is recent says nothing about it.
-    if (!this.#pace.shouldBeginPass(verdict, isOtherRunning))
-      return unmeasured ?? (this.#pace.isResting() ? undefined : null);
-    const signals = [...new Set(verdict.due.map((one) => one.threshold.signal))];
-    const more = new AbortController();
-    const lookForMore = async (): Promise<void> => {
-      const now = await check();
-      if (now !== null && needsMore(now, reclaim)) more.abort(HURRY);
-    };
+    if (due.length === 0) {
+      this.#pace.reset();
+      engine.passes.awaited.clear();
+    }
+    if (!this.#pace.mayBegin(verdict)) return unmeasured ?? (due.length > 0 ? undefined : null);
     const failure = await this.#pass(
       {
         kind: "pressure",
-        purpose: { kind: "pressure", signals },
+        purpose: {
+          kind: "pressure",
+          signals: [...new Set(due.map((one) => one.threshold.signal))],
+        },
         containers: reclaim.containers ? "all" : reclaim.logs ? "logs" : "none",
         images: reclaim.images,
-        retarget: async () => reclaimTargets(engine.limits().images.compat, signals, await check()),
-        starting: compat === "kubelet" ? undefined : () => void lookForMore(),
+        pressureTargets: compat === "none" ? targets : due.map(everythingFor),
       },
-      AbortSignal.any([signal, more.signal]),
+      signal,
     );
-    const after = await check();
+    await check();
     const pass = this.#state.lastPasses.get("pressure");
-    const { runtimeError } = this.#state;
-    if (pass !== undefined) this.#pace.passEnded(pass, after?.due ?? [], runtimeError !== null);
+    if (pass !== undefined) this.#pace.passEnded(pass);
     return unmeasured ?? failure;
   }
 
@@ -323,6 +310,12 @@ export class Agent {
     if (failure instanceof RuntimeError) this.#note({ runtimeError: failure.message });
   }
 }
+
+/** The kubelet removes every unused image, whatever removing containers freed. */
+const everythingFor = ({ threshold: { signal } }: PressureVerdict["due"][number]): ImageTarget => ({
+  kind: "everything",
+  trigger: { kind: "pressure", signal },
+});
 
 /** For status. Otherwise the decisions on, say, twenty thousand containers would stay in memory until the next pass. */
 function withoutDecisions(pass: Pass): Pass {

@@ -196,7 +196,8 @@ const isFutile = ({ images }: Pass): boolean =>
   images?.end === "futile" || images?.end === "nothing-freed";
 
 const isShort = (pass: Pass): boolean =>
-  pass.images?.end === "settle-exhausted" ||
+  pass.images?.end === "estimated" ||
+  pass.images?.end === "no-room" ||
   pass.images?.end === "age-removal-errors" ||
   (pass.images?.end === "candidates-exhausted" &&
     pass.plan.images !== null &&

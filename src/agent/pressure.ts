@@ -2,16 +2,14 @@
 
 import type { Engine, ReadEngine, Seen } from "../gc/ports.ts";
 import { messageOf } from "../model/errors.ts";
-import type { Pass } from "../model/pass.ts";
+import { hasRemoved, type Pass } from "../model/pass.ts";
 import type { DiskReader, DiskReading } from "../model/ports.ts";
 import type { MeasuredFilesystem } from "../model/reports.ts";
 import type { Filesystem } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
 import { UNMEASURED } from "../node/disk.ts";
-import { effectOf, hasRemoved, pauseAfter, SOONEST_MS } from "../policy/pressure/pace.ts";
 import {
   judgePressure,
-  keyOf,
   type PressureState,
   type PressureVerdict,
 } from "../policy/pressure/thresholds.ts";
@@ -113,102 +111,40 @@ function withStateOf(
   };
 }
 
-/** How often a rest looks whether the hold that caused it was released. */
-const HOLD_LOOK_MS = 2_000;
+const LONGEST_MS = 10_000;
 
-/** After a pass that left a threshold met. */
-interface Rest {
-  readonly untilNs: bigint;
-  /** Thresholds that were due; another one begins a pass at once. */
-  readonly due: ReadonlySet<string>;
-  readonly wasHeld: boolean;
-  /** It removed nothing although it could, or a rule ended it. */
-  readonly wasIdle: boolean;
-}
-
-/**
- * After a pass that removed nothing, another pass that does what one under pressure would not may go on for so long after
- * the rest: pressure that cannot be relieved must not cut off each, on a struggling node before its first removal.
- */
-const OTHER_PASS_MS = 60_000;
-
-/** Whether another disk needs containers or logs removed, which a pass begun for images alone leaves alone. */
-export const needsMore = (now: PressureVerdict, begun: PressureVerdict["reclaim"]): boolean =>
-  !begun.containers && (now.reclaim.containers || (now.reclaim.logs && !begun.logs));
-
-const isReclaimable = ({ due, reclaim }: PressureVerdict): boolean =>
-  due.length > 0 && (reclaim.containers || reclaim.images || reclaim.logs);
-
+/** When the next pass under pressure may begin: one that removed nothing doubles the time to the next. */
 export class PressurePace {
-  readonly #engine: Pick<Engine, "timer" | "hold" | "limits">;
+  readonly #timer: Pick<Engine["timer"], "monotonicNs">;
   readonly #periodMs: () => number;
   /** Passes in a row that removed nothing. */
   #idle = 0;
-  #rest: Rest | null = null;
+  #untilNs = 0n;
 
-  constructor(engine: Pick<Engine, "timer" | "hold" | "limits">, periodMs: () => number) {
-    this.#engine = engine;
+  constructor({ timer }: Pick<Engine, "timer">, periodMs: () => number) {
+    this.#timer = timer;
     this.#periodMs = periodMs;
   }
 
-  /** Whether the check begins a pass: not soon after one, unless something has changed since. */
-  shouldBeginPass(verdict: PressureVerdict, isOtherRunning: boolean): boolean {
-    const rest = this.#rest;
-    const isNew = rest !== null && verdict.due.some((one) => !rest.due.has(keyOf(one)));
-    const isReleased = rest?.wasHeld === true && !this.#isHeld();
-    if (!isReclaimable(verdict) || isNew || isReleased) this.reset();
-    const patienceMs = isOtherRunning && this.#rest?.wasIdle === true ? OTHER_PASS_MS : 0;
-    return isReclaimable(verdict) && this.#restMs() + patienceMs <= 0;
+  mayBegin({ due, reclaim }: PressureVerdict): boolean {
+    const isReclaimable = reclaim.containers || reclaim.images || reclaim.logs;
+    return due.length > 0 && isReclaimable && this.#timer.monotonicNs() >= this.#untilNs;
   }
 
-  /** Whether the last pass is too recent for another one. */
-  isResting(): boolean {
-    return this.#rest !== null;
-  }
-
-  /** `due`: after the pass. */
-  passEnded(
-    pass: Pick<Pass, "images" | "containers">,
-    due: PressureVerdict["due"],
-    hasFailed: boolean,
-  ): void {
-    const effect = hasFailed ? "failed" : effectOf(pass);
-    this.#idle = effect === "nothing" || hasFailed ? this.#idle + 1 : 0;
-    const { compat } = this.#engine.limits().images;
-    const facts = { effect, idle: this.#idle, periodMs: this.#periodMs(), compat };
-    const restNs = BigInt(Math.round(pauseAfter(facts) * 1e6));
-    this.#rest = {
-      untilNs: this.#engine.timer.monotonicNs() + restNs,
-      due: new Set(due.map(keyOf)),
-      wasHeld: compat === "none" && this.#isHeld(),
-      wasIdle: compat === "none" && !hasFailed && !hasRemoved(pass),
-    };
+  passEnded(pass: Pick<Pass, "images" | "containers">): void {
+    this.#idle = hasRemoved(pass) ? 0 : this.#idle + 1;
+    const ms = this.#periodMs() * 2 ** Math.min(this.#idle, 16);
+    const most = Math.max(LONGEST_MS, this.#periodMs());
+    this.#untilNs =
+      this.#idle === 0
+        ? 0n
+        : this.#timer.monotonicNs() + BigInt(Math.round(Math.min(ms, most) * 1e6));
   }
 
   /** The next check begins a pass if one is due. */
+  /** No threshold is due any more. */
   reset(): void {
     this.#idle = 0;
-    this.#rest = null;
-  }
-
-  /** Until the next check. Before the first verdict there is nothing to wait for. */
-  pauseMs(verdict: PressureVerdict | null): number {
-    const crossingMs = Math.max(SOONEST_MS, verdict?.soonestCrossingMs ?? 0);
-    const isWanted = this.#rest === null && verdict !== null && isReclaimable(verdict);
-    const soonestMs = isWanted ? SOONEST_MS : crossingMs;
-    if (this.#rest === null) return Math.min(this.#periodMs(), soonestMs);
-    const holdMs = this.#rest.wasHeld ? HOLD_LOOK_MS : Infinity;
-    const restMs = this.#restMs();
-    return Math.min(this.#periodMs(), soonestMs, holdMs, restMs > 0 ? restMs : SOONEST_MS);
-  }
-
-  /** What is left of the rest. */
-  #restMs(): number {
-    if (this.#rest === null) return 0;
-    return Number(this.#rest.untilNs - this.#engine.timer.monotonicNs()) / 1e6;
-  }
-
-  #isHeld(): boolean {
-    return this.#engine.hold().kind !== "none";
+    this.#untilNs = 0n;
   }
 }

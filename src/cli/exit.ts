@@ -96,6 +96,7 @@ const FAULTS: Readonly<Record<ImageBlock["kind"], number | null>> = {
   "pod-starting": null,
   futile: null,
   "nothing-freed": null,
+  "no-room": null,
 };
 
 function someFailed({ images, containers }: Pass): boolean {
@@ -130,11 +131,11 @@ const SHORT: Readonly<Record<ImageEnd, (plan: ImagePlan) => boolean>> = {
       (plan.blocks.length > 0 || SHORT["candidates-exhausted"](plan))),
   futile: always,
   "nothing-freed": always,
-  "settle-exhausted": always,
+  estimated: always,
+  "no-room": always,
   stopped: always,
   "nothing-to-do": never,
   "target-reached": never,
-  "own-gain-reached": never,
   "invalid-capacity": never,
   "observation-failed": never,
   "age-removal-errors": never,

@@ -5,13 +5,11 @@ import { unmeasuredIn } from "../gc/observe.ts";
 import type { Prepared } from "../gc/prepare.ts";
 import { asIfOldEnough, readOnlyPass, withUsedLogs } from "../gc/read-only.ts";
 import type { Purpose } from "../model/plan.ts";
+import { imageUsage } from "../policy/disk-usage.ts";
+import { inUseOf } from "../policy/disk.ts";
 import type { Parts } from "../policy/facts.ts";
 import { compileKeepRules, unmatchedKeepRules } from "../policy/keep/keep.ts";
-import { imageUsage } from "../policy/layer/disk-usage.ts";
-import { forestOf } from "../policy/layer/origins.ts";
-import { inUseOf } from "../policy/space/disk.ts";
-import { gainOf } from "../policy/space/freed.ts";
-import { imageFilesystems } from "../policy/space/targets.ts";
+import { layersOf } from "../policy/origins.ts";
 import type { ImageUsageReport } from "../report/disk-usage.ts";
 import { unmatchedWords } from "../report/keep.ts";
 import { humanDuration } from "../report/words.ts";
@@ -78,13 +76,11 @@ function noteUnmeasured({ note }: CommandContext, { snapshot }: Prepared): void 
 /** Disk usage of images by their layers, for `crigc df` and the HTML report. */
 export function imageUsageReport({ plan, snapshot, ledger }: Prepared): ImageUsageReport {
   const images = plan.images ?? { candidates: [], kept: [] };
-  const forest = forestOf(snapshot.images, ledger);
-  const { typical } = gainOf(ledger, snapshot.runtime);
-  const stores = imageFilesystems(snapshot, { compat: "none" });
+  const layers = layersOf(snapshot.images, ledger);
+  const stores = snapshot.filesystems.filter(({ roles }) => roles.includes("imagefs"));
   const inUseBytes = stores.reduce((sum, one) => sum + inUseOf(one), 0n);
   return {
-    images: imageUsage({ plan: images, snapshot, forest, inUseBytes }),
-    imagesWithoutLayers: snapshot.images.filter(({ id }) => !forest.has(id)).length,
-    measuredPerEstimated: typical === null ? null : Number(typical) / 1000,
+    images: imageUsage({ plan: images, snapshot, layers, inUseBytes }),
+    imagesWithoutLayers: snapshot.images.filter(({ id }) => !layers.has(id)).length,
   };
 }

@@ -6,6 +6,7 @@ import type { PassId } from "../model/ids.ts";
 import {
   type ContainerItem,
   type Event,
+  hasRemoved,
   type ImageItem,
   type LogItem,
   outcomeItems,
@@ -15,7 +16,6 @@ import {
 import type { ImageBlock } from "../model/reason.ts";
 import { type Instant, since, toMs } from "../model/time.ts";
 import { capitalised } from "../model/values.ts";
-import { hasRemoved } from "../policy/pressure/pace.ts";
 import { podReasons, removalName } from "../report/container-reasons.ts";
 import { type JsonObject, jsonOf } from "../report/document.ts";
 import { imageBlock, imageKeep, imageTrigger } from "../report/image-reasons.ts";

@@ -4,6 +4,7 @@ import type { Config } from "../config/config.ts";
 import type { Runtime } from "../cri/client.ts";
 import { Backoff } from "../gc/calls.ts";
 import { LogUsers } from "../gc/log-users.ts";
+import { PassMemory } from "../gc/pass-memory.ts";
 import { type Engine, type Journal, type ReadEngine, volatileMemory } from "../gc/ports.ts";
 import { AssertionError, messageOf } from "../model/errors.ts";
 import type { Event, Pass } from "../model/pass.ts";
@@ -15,7 +16,7 @@ import { commitBy, diskOf } from "../node/disk.ts";
 import { readHold } from "../node/hold.ts";
 import { sendHook } from "../node/http.ts";
 import { hadKeepRules, readKeepRules, setHadKeepRules } from "../node/keep-files.ts";
-import { readContainerMarks, readPods, rootDirectoryOf } from "../node/kubelet/pods.ts";
+import { readPodDirectories, readPods, rootDirectoryOf } from "../node/kubelet/pods.ts";
 import { PodSpecReader } from "../node/kubelet/specs.ts";
 import { logReader } from "../node/log-reader.ts";
 import { logDeleter } from "../node/log-remover.ts";
@@ -69,6 +70,7 @@ const reading = (config: () => Config, { runtime, host, owner }: Opened) => ({
     silent: new Backoff(timer),
   },
   timer,
+  passes: new PassMemory(timer),
   limits: () => config().limits,
   hold: () => readHold(config().values.stateDir),
   remover: {
@@ -117,7 +119,6 @@ export async function openEngine(options: CollectorOptions) {
     writer: values.dryRun ? noWriter : runtime.writer,
     remover: values.dryRun ? { ...noRemover, ...reader.remover } : logDeleter(values),
     logUsers: new LogUsers(runtime.reader, timer),
-    backoff: new Backoff(timer),
     hooks: { get: sendHook },
     commit: commitBy([...self.program, COMMIT_PROCESS]),
     journal: owner === null || values.dryRun ? own : both(owner, own),
@@ -233,7 +234,7 @@ export function hostOf(
       },
       newerPods: async (before, signal) =>
         (await specs?.isOutdated()) === true ? withSpecs(before, signal) : before,
-      containerMarks: (pods, isNew) => readContainerMarks(root, pods, isNew),
+      podDirectories: (since) => readPodDirectories(root, since),
       logs: logReader(first.values),
     },
   };

@@ -84,7 +84,7 @@ export function openersOf(world: ProcessWorld, owner: Owner | null = null) {
 }
 
 /** What a command asks of a pass; the rest depends on who runs it. */
-export type CommandPass = Omit<PassRequest, "kind" | "announcer" | "turn" | "soonest" | "dryRun">;
+export type CommandPass = Omit<PassRequest, "kind" | "announcer" | "turn" | "preempt" | "dryRun">;
 
 /**
  * A node for collection, whose locks this process holds until it is disposed of; or the agent's, for a command that the
@@ -153,10 +153,10 @@ async function passInTurn(
   { engine, request, wait }: { engine: Engine; request: PassRequest; wait: LockWait },
 ): Promise<PassEnd> {
   const startNs = timer.monotonicNs();
-  const { startedAt, short: soonest, release } = await owner.turn(wait);
+  const { startedAt, short: preempt, release } = await owner.turn(wait);
   try {
     const turn = { startedAt, took: duration(timer.monotonicNs() - startNs) };
-    return await runPass(engine, { ...request, turn, soonest }, wait.signal);
+    return await runPass(engine, { ...request, turn, preempt }, wait.signal);
   } finally {
     release();
   }

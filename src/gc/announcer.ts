@@ -1,21 +1,13 @@
 /** Decides which events are news: a persistent condition is reported once, then again when it changes. */
 
 import type { Compat } from "../model/limits.ts";
-import type { Event, ImageEnd, LoopName } from "../model/pass.ts";
-import type { Futility, ImagePlan } from "../model/plan.ts";
-import { type Duration, type Instant, minutes, since } from "../model/time.ts";
+import type { Event, LoopName } from "../model/pass.ts";
+import type { ImagePlan } from "../model/plan.ts";
+import type { Instant } from "../model/time.ts";
 import { keyOf, type PressureVerdict } from "../policy/pressure/thresholds.ts";
-import { apart, futilityDiffers } from "../policy/space/futility.ts";
 import { unmatchedWords } from "../report/keep.ts";
 import { humanBytes } from "../report/words.ts";
 import type { Journal } from "./ports.ts";
-
-/** Events about a disk, whose text always differs because free bytes do. */
-const OF_DISKS: readonly Event["reason"][] = ["ImageGCFutile", "FreeDiskSpaceFailed"];
-/** Reported ghosts to remember; beyond this the oldest are dropped. */
-const GHOSTS_MAX = 1_000;
-/** The shortest time between two reports on a disk that changes all the time. */
-const REST: Duration = minutes(10);
 
 export interface LoopEnd {
   /** `null` for success. */
@@ -29,29 +21,24 @@ type AnnouncerJournal = Pick<Journal, "event" | "say" | "failed" | "succeeded">;
 
 export class Announcer {
   readonly #journal: AnnouncerJournal;
-  /** Reported states and ghosts, as `reason message`. */
-  readonly #reported = new Set<string>();
-  /** By reason and disk, the state that was reported; `null` for a budget, which is not about a disk. */
-  readonly #disks = new Map<string, Futility | null>();
-  readonly #disksAt = new Map<string, Instant>();
+  /** By the purpose of the pass, the conditions that its last pass found; ghosts by their message. */
+  readonly #conditions = new Map<ImagePlan["purpose"], ReadonlySet<string>>();
   /** Thresholds that are due. */
   readonly #due = new Set<string>();
   /** Keep patterns that match no image. */
   #unmatched: ReadonlySet<string> = new Set();
-  /** When it was last reported that pressure cannot be relieved. */
-  #unrelievedAt: Instant | undefined;
 
   constructor(journal: AnnouncerJournal) {
     this.#journal = journal;
   }
 
-  /** Raises the events of a pass that are news, and returns them. */
-  passed(events: readonly Event[], plan: ImagePlan, end?: ImageEnd): readonly Event[] {
-    for (const [key, state] of this.#disks) if (hasChanged(state, plan)) this.#disks.delete(key);
-    // Of the event on removals that give nothing back, the ledger knows whether it is news.
-    const isEpisode = ({ reason }: Event) => reason === "ImageGCFutile" && end === "nothing-freed";
-    const news = events.filter((event) => isEpisode(event) || this.#isNews(event, plan));
-    this.#forgetReported(new Set(events.map(keyOfEvent)));
+  /** Raises the events of a pass whose condition begins, and returns them. */
+  passed(events: readonly Event[], { purpose }: Pick<ImagePlan, "purpose">): readonly Event[] {
+    const before = this.#conditions.get(purpose) ?? new Set();
+    const keyOfEvent = ({ reason, message }: Event): string =>
+      reason === "GhostImage" ? message : reason;
+    const news = events.filter((event) => !before.has(keyOfEvent(event)));
+    this.#conditions.set(purpose, new Set(events.map(keyOfEvent)));
     for (const event of news) this.#journal.event(event);
     return news;
   }
@@ -67,17 +54,9 @@ export class Announcer {
       return;
     }
     this.#journal.failed(topic, `${name} failed: ${message}`);
-    if (name === "image-gc" && failures > 1)
-      this.#journal.event({ reason: "ImageGCFailed", message, at, passId: null });
-    // These loops run every minute or few seconds, so a persistent failure is reported ever more rarely.
-    if (!isPowerOfTwo(failures)) return;
-    if (name === "container-gc")
-      this.#journal.event({ reason: "ContainerGCFailed", message, at, passId: null });
-    if (name === "pressure" && failures > 1 && isRested(this.#unrelievedAt, at)) {
-      this.#unrelievedAt = at;
-      const text = `Cannot relieve disk pressure: ${message}`;
-      this.#journal.event({ reason: "ImageGCFailed", message: text, at, passId: null });
-    }
+    const [reason, from] = LOOP_EVENTS[name] ?? [];
+    if (reason !== undefined && failures === from)
+      this.#journal.event({ reason, message, at, passId: null });
   }
 
   /**
@@ -115,70 +94,11 @@ export class Announcer {
     this.#unmatched = new Set(patterns);
     if (news.length > 0) this.#journal.say(1, unmatchedWords(news));
   }
-
-  #isNews(event: Event, plan: ImagePlan): boolean {
-    if (OF_DISKS.includes(event.reason)) return this.#isDiskNews(event, plan);
-    const key = keyOfEvent(event);
-    const isNews = !this.#reported.has(key);
-    this.#reported.add(key);
-    return isNews;
-  }
-
-  /** States that no longer last, and the oldest ghosts. */
-  #forgetReported(current: ReadonlySet<string>): void {
-    const ghosts: string[] = [];
-    for (const key of this.#reported) {
-      if (key.startsWith("GhostImage ")) ghosts.push(key);
-      else if (!current.has(key)) this.#reported.delete(key);
-    }
-    for (const key of ghosts.slice(0, Math.max(0, ghosts.length - GHOSTS_MAX)))
-      this.#reported.delete(key);
-  }
-
-  #isDiskNews({ reason, at }: Event, plan: ImagePlan): boolean {
-    const states: readonly (Futility | null)[] =
-      plan.futility.length === 0 ? [null] : plan.futility;
-    const news = states.filter((state) => {
-      const key = keyOfDisk(reason, state);
-      return !this.#isSaid(key, state) && isRested(this.#disksAt.get(key), at);
-    });
-    for (const state of news) {
-      this.#disks.set(keyOfDisk(reason, state), state);
-      this.#disksAt.set(keyOfDisk(reason, state), at);
-    }
-    return news.length > 0;
-  }
-
-  #isSaid(key: string, state: Futility | null): boolean {
-    const before = this.#disks.get(key);
-    if (before === undefined) return false;
-    return before === null || state === null || !futilityDiffers(before, state);
-  }
 }
 
-const keyOfEvent = ({ reason, message }: Event): string => `${reason} ${message}`;
-
-const keyOfDisk = (reason: Event["reason"], futility: Futility | null): string =>
-  futility === null
-    ? reason
-    : `${reason} ${futility.inodes === undefined ? "bytes" : "inodes"} ${futility.filesystem}`;
-
-/** Whether a disk or a budget is no longer as it was reported, so that it is news if it comes back. */
-function hasChanged(state: Futility | null, { purpose, triggers, usage }: ImagePlan): boolean {
-  if (state === null)
-    return purpose === "periodic" && !triggers.some(({ kind }) => kind === "budget");
-  const disk = usage.find(({ filesystem }) => filesystem.path === state.filesystem)?.filesystem;
-  if (disk === undefined) return false;
-  return state.inodes === undefined
-    ? apart(state.breakdown.availableBytes, disk.availableBytes, disk.capacityBytes)
-    : apart(state.inodes.free, disk.inodesFree, disk.inodes);
-}
-
-/** Whether the last report is old enough, or the clock was set back since. */
-function isRested(reportedAt: Instant | undefined, at: Instant): boolean {
-  if (reportedAt === undefined) return true;
-  const span = at > reportedAt ? since(at, reportedAt) : since(reportedAt, at);
-  return span >= REST;
-}
-
-const isPowerOfTwo = (count: number): boolean => Number.isInteger(Math.log2(count));
+/** From which failure in a row a loop raises an event. */
+const LOOP_EVENTS: Readonly<Partial<Record<LoopName, readonly [Event["reason"], number]>>> = {
+  "image-gc": ["ImageGCFailed", 2],
+  pressure: ["ImageGCFailed", 2],
+  "container-gc": ["ContainerGCFailed", 1],
+};

@@ -1,7 +1,7 @@
 /** Calls of a runtime that may be slow or silent: how many at once and how fast, when to stop, and what to ask again later. */
 
 import { failureCode, RuntimeError, wasUnanswered } from "../model/errors.ts";
-import type { RuntimeWriter, Timer } from "../model/ports.ts";
+import type { RuntimeReader, RuntimeWriter, Timer } from "../model/ports.ts";
 import { mapBounded } from "../model/values.ts";
 
 /** Concurrent calls for details: enough to hide a socket's latency, too few to crowd out a kubelet. */
@@ -137,80 +137,45 @@ export class OthersRemovals {
   }
 }
 
-/**
- * Works on groups of items side by side until all are done, or too many calls are not answered, which `work` tells;
- * returns how many were not. Items of one group run in sequence; after one that hangs a lane takes no other. If one
- * rejects, no other starts, and all that have started are awaited.
- */
-export async function inLanes<T>(
-  groups: Iterable<readonly T[]>,
-  lanes: number,
-  work: (item: T) => Promise<boolean>,
-): Promise<number> {
-  const waiting = groups[Symbol.iterator]();
-  let unanswered = 0;
-  let hasFailed = false;
-  const lane = async (): Promise<void> => {
-    let hangs = false;
-    for (let group = waiting.next(); group.done !== true; group = waiting.next()) {
-      for (const item of group.value) {
-        if (hasFailed || unanswered >= UNANSWERED_MAX) return;
-        const hung = await work(item).catch((thrown: unknown) => {
-          hasFailed = true;
-          throw thrown;
-        });
-        hangs ||= hung;
-        if (hung) unanswered += 1;
-      }
-      // Another group would hang as long; the other lanes take it if they can.
-      if (hangs) return;
-    }
-  };
-  const ends = await Promise.allSettled(Array.from({ length: lanes }, lane));
-  const failed = ends.find((end) => end.status === "rejected");
-  if (failed !== undefined) throw failed.reason;
-  return unanswered;
-}
+/** Under pressure a call about containers has so long, and a stop its grace period besides. */
+const ANSWER_MS = 10_000;
+const STOP_MS_MAX = 30_000;
 
-/** Abort reason of a container pass that disk pressure waits for. With any other reason (SIGTERM) requested removals are awaited. */
-export const HURRY = new DOMException("disk pressure cannot wait", "AbortError");
+type ContainerCalls<Reader> = {
+  readonly runtime: Reader;
+  readonly writer: Omit<RuntimeWriter, "removeImage">;
+};
 
-/** How long requested removals are still awaited then, and containers that make no progress. A call given up after as long counts as unanswered. */
-export const HANGING_MS = 5_000;
-export const HANGING_NS = BigInt(HANGING_MS) * 1_000_000n;
-
-/**
- * The writer of a pass over containers. While disk pressure waits, a removal that hangs counts as unanswered after seconds,
- * not after its deadline of minutes; the runtime may go on with it, and a later pass sees what came of it.
- */
-export function hurried(writer: RuntimeWriter, timer: Timer, signal: AbortSignal): RuntimeWriter {
-  const inTime = async (call: Promise<void>): Promise<void> => {
+/** Calls about containers that count as unanswered after seconds; the runtime may go on, and a later pass sees what came of it. */
+export function impatient<Reader extends Pick<RuntimeReader, "containerDetail" | "sandboxDetail">>(
+  { runtime, writer }: ContainerCalls<Reader>,
+  timer: Timer,
+): ContainerCalls<Reader> {
+  const within = async <T>(ms: number, call: Promise<T>): Promise<T> => {
     const [late, answered] = [Promise.withResolvers<never>(), new AbortController()];
-    const hurry = (): void => {
-      if (signal.reason !== HURRY) return;
-      const message = `no answer within ${HANGING_MS / 1000} s, and ${HURRY.message}`;
-      void timer
-        .sleep(HANGING_MS, answered.signal)
-        .then(() => late.reject(new RuntimeError("deadline", message)));
-    };
-    if (signal.aborted) hurry();
-    signal.addEventListener("abort", hurry, { signal: answered.signal });
+    void timer.sleep(ms, answered.signal).then(() => {
+      if (answered.signal.aborted) return;
+      late.reject(
+        new RuntimeError("deadline", `no answer within ${ms / 1000} s under disk pressure`),
+      );
+    });
     return Promise.race([call, late.promise]).finally(() => answered.abort());
   };
+  const stopMs = (graceSeconds: number): number =>
+    Math.min(graceSeconds * 1000 + ANSWER_MS, STOP_MS_MAX);
   return {
-    ...writer,
-    removeContainer: async (id) => inTime(writer.removeContainer(id)),
-    removeSandbox: async (id) => inTime(writer.removeSandbox(id)),
+    runtime: {
+      ...runtime,
+      containerDetail: (id, signal) => within(ANSWER_MS, runtime.containerDetail(id, signal)),
+      sandboxDetail: (id, signal) => within(ANSWER_MS, runtime.sandboxDetail(id, signal)),
+    },
+    writer: {
+      ...writer,
+      stopContainer: (id, grace, signal) =>
+        within(stopMs(grace), writer.stopContainer(id, grace, signal)),
+      removeContainer: (id) => within(ANSWER_MS, writer.removeContainer(id)),
+      stopSandbox: (id, signal) => within(ANSWER_MS, writer.stopSandbox(id, signal)),
+      removeSandbox: (id) => within(ANSWER_MS, writer.removeSandbox(id)),
+    },
   };
 }
-
-/** Waits until the work has ended or failed (`true`), or hangs. */
-export async function unlessHanging(work: Promise<unknown>, timer: Timer): Promise<boolean> {
-  const ended = new AbortController();
-  const end = (): void => ended.abort();
-  await Promise.race([work.then(end, end), timer.sleep(HANGING_MS, ended.signal)]);
-  return ended.signal.aborted;
-}
-
-export const silentWords = (count: number): string =>
-  `${count} removals in a row got no answer, and the runtime may still be working on them; the rest is left to the next pass`;

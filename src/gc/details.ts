@@ -8,7 +8,7 @@ import type { LedgerMemory, RuntimeReader } from "../model/ports.ts";
 import type { Container, Image, ImageVolumes, Sandbox, Snapshot } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
 import { byObject, sameOr } from "../policy/by-object.ts";
-import { rememberOrigins } from "../policy/layer/origins.ts";
+import { rememberOrigins } from "../policy/origins.ts";
 import { askAll, type Backoff, NotAsked } from "./calls.ts";
 
 /**

@@ -5,7 +5,7 @@ import type { ContainerId } from "../model/ids.ts";
 import type { ContainerOutcome } from "../model/pass.ts";
 import type { ContainerPlan } from "../model/plan.ts";
 import type { Listed } from "../policy/container/ownership.ts";
-import { Fresh } from "./fresh-view.ts";
+import { Fresh } from "./fresh-lists.ts";
 import type { ContainerExecution } from "./remove-container.ts";
 
 export interface FreshContainerPlan {
@@ -19,40 +19,29 @@ export interface FreshContainerPlan {
 
 /** Reading it throws `Ended` if the lists fail. */
 export function freshContainerPlan(execution: ContainerExecution): Fresh<FreshContainerPlan> {
-  const { plan, timer, say, listedNs, lists, decideAgain } = execution;
+  const { plan, timer, listedNs, lists, decideAgain, signal } = execution;
   const containers = plan.containers.map(({ container }) => container);
   const sandboxes = plan.sandboxes.map(({ sandbox }) => sandbox);
-  const planned = { containers, sandboxes };
-  return new Fresh({
-    timer,
-    say,
-    first: {
-      value: { plan, lists: planned, vetoes: new Map(), going: new Set() },
-      startNs: listedNs,
-    },
-    read: async (signal) => {
+  const planned = {
+    plan,
+    lists: { containers, sandboxes },
+    vetoes: new Map(),
+    going: new Set<string>(),
+  };
+  const read = async (): Promise<FreshContainerPlan> => {
+    if (signal.aborted) throw new Ended("stopped");
+    const listed = await lists.read(signal).catch((thrown: unknown) => {
       if (signal.aborted) throw new Ended("stopped");
-      const startNs = timer.monotonicNs();
-      const listed = await lists.read(signal).catch((thrown: unknown) => {
-        if (signal.aborted) throw new Ended("stopped");
-        throw new Ended(
-          "observation-failed",
-          `the rest is kept, because it cannot be listed again: ${messageOf(thrown)}`,
-        );
-      });
-      const now = await decideAgain(listed);
-      // With the pod source, which takes as long each time.
-      const listsNs = timer.monotonicNs() - startNs;
-      if (signal.aborted) throw new Ended("stopped");
-      const value = {
-        plan: now,
-        lists: listed,
-        vetoes: vetoesOf(now),
-        going: goingOf(now, listed),
-      };
-      return { value, startNs, listsNs };
-    },
-  });
+      throw new Ended(
+        "observation-failed",
+        `the rest is kept, because it cannot be listed again: ${messageOf(thrown)}`,
+      );
+    });
+    const now = await decideAgain(listed);
+    if (signal.aborted) throw new Ended("stopped");
+    return { plan: now, lists: listed, vetoes: vetoesOf(now), going: goingOf(now, listed) };
+  };
+  return new Fresh(timer, read, { value: planned, startNs: listedNs });
 }
 
 /**

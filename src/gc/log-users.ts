@@ -4,7 +4,7 @@ import type { ContainerId, PodUid, SandboxId } from "../model/ids.ts";
 import type { LogRemover, RuntimeReader, Timer, UsedLog } from "../model/ports.ts";
 import type { Container, PodLogDirectory, Sandbox } from "../model/snapshot.ts";
 import { type Listed, type Ownership, ownership } from "../policy/container/ownership.ts";
-import { askAll, HANGING_NS, unlessHanging } from "./calls.ts";
+import { askAll } from "./calls.ts";
 
 /** How long to wait before reading a status again that failed, or that the runtime does not have. */
 const RETRY_NS = 60_000_000_000n;
@@ -130,6 +130,18 @@ export class LogUsers {
       },
     );
   }
+}
+
+/** A status of another container is not worth a longer wait. */
+const HANGING_MS = 5_000;
+const HANGING_NS = BigInt(HANGING_MS) * 1_000_000n;
+
+/** Waits until the work has ended or failed (`true`), or hangs. */
+async function unlessHanging(work: Promise<unknown>, timer: Timer): Promise<boolean> {
+  const ended = new AbortController();
+  const end = (): void => ended.abort();
+  await Promise.race([work.then(end, end), timer.sleep(HANGING_MS, ended.signal)]);
+  return ended.signal.aborted;
 }
 
 interface Entry {

@@ -4,13 +4,14 @@ import { HostError, messageOf } from "../model/errors.ts";
 import type { SandboxId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { DiskReader, HostReader, RuntimeReader } from "../model/ports.ts";
-import type { CreationReading, Filesystem, Resolution, Snapshot } from "../model/snapshot.ts";
+import type { Filesystem, Resolution, Snapshot } from "../model/snapshot.ts";
+import { instant } from "../model/time.ts";
 import { atLeastZero } from "../model/values.ts";
 import { sameOr } from "../policy/by-object.ts";
 import type { Listed } from "../policy/container/ownership.ts";
-import { creationsOf, ListedTimes } from "../policy/image/creations.ts";
+import { STARTING_SINCE } from "../policy/creations.ts";
+import { imageUseOf } from "../policy/disk.ts";
 import { referencesToResolve } from "../policy/image/usage.ts";
-import { imageUseOf } from "../policy/space/disk.ts";
 import { imageVolumesSupported } from "../policy/version.ts";
 import { askAll, type Backoff } from "./calls.ts";
 import {
@@ -89,9 +90,8 @@ export class Observer {
     const pods = await host.pods(signal);
     const facts = { runtime: info, ...lists, ...details, pods };
     const resolutions = await this.#resolve(referencesToResolve(facts), signal);
-    const creations = null;
     const observedAt = host.clocks().wall;
-    const found = { creations, clocks, observedAt, filesystems, logs, keep };
+    const found = { clocks, observedAt, filesystems, logs, keep };
     return { ...facts, ...found, resolutions };
   }
 
@@ -99,6 +99,7 @@ export class Observer {
    * Lists again, within one pass, what can have changed since `previous`: images, containers, sandboxes, and what they
    * refer to. Disks, logs, pods, keep rules and clocks are those of the pass, so nothing ages while it runs. Calls
    * `listed` once the lists are read.
+   * refer to. Disks, logs, pods, keep rules and clocks are those of the pass, so nothing ages while it runs.
    */
   async refresh(
     previous: Snapshot,
@@ -108,14 +109,12 @@ export class Observer {
     const { host } = this.#ports;
     const lists = await this.#lists(signal);
     listed();
-    const observedAt = host.clocks().wall;
     const need = { volumes: imageVolumesSupported(previous.runtime), ends: false };
     const asked = { known: previous, need };
     const { imageVolumes, sandboxImages } = await this.#details(lists, asked, signal);
-    const creations = await readCreations(host, lists);
-    const facts = { ...previous, ...lists, imageVolumes, sandboxImages, creations };
+    const facts = { ...previous, ...lists, imageVolumes, sandboxImages };
     const resolutions = await this.#resolve(referencesToResolve(facts), signal);
-    return { ...facts, observedAt, resolutions };
+    return readPodDirectories(host, { ...facts, resolutions });
   }
 
   async #lists(signal: AbortSignal): Promise<Pick<Snapshot, "images"> & Listed> {
@@ -226,15 +225,11 @@ export function unmeasuredIn({ filesystems }: Pick<Snapshot, "filesystems">): Ho
   return failures.length === 0 ? null : new HostError("stat", failures.join("; "));
 }
 
-/** The containers that are being created; to be read after the lists. */
-export async function readCreations(
-  host: Pick<HostReader, "clocks" | "containerMarks">,
-  lists: Listed,
-): Promise<CreationReading> {
-  const listed = new ListedTimes(lists, host.clocks().wall);
-  const marks = await host.containerMarks(
-    listed.pods(),
-    (mark) => listed.sandboxFor(mark) !== null,
-  );
-  return creationsOf(listed, marks, host.clocks());
+/** With the kubelet's directories of pods; to be read after the lists. */
+export async function readPodDirectories(
+  host: Pick<HostReader, "clocks" | "podDirectories">,
+  snapshot: Snapshot,
+): Promise<Snapshot> {
+  const podDirectories = await host.podDirectories(instant(host.clocks().wall - STARTING_SINCE));
+  return { ...snapshot, podDirectories, observedAt: host.clocks().wall };
 }

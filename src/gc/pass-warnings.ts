@@ -2,7 +2,7 @@
 
 import { assertNever } from "../model/errors.ts";
 import type { PassId } from "../model/ids.ts";
-import { type Event, type ImageOutcome, type Pass, reportedOf } from "../model/pass.ts";
+import { type Event, type ImageOutcome, type Pass } from "../model/pass.ts";
 import type { Futility, ImagePlan } from "../model/plan.ts";
 import type { ImageBlock } from "../model/reason.ts";
 import type { Instant } from "../model/time.ts";
@@ -22,11 +22,7 @@ import { imageName } from "../report/words.ts";
 export function imageEvents(
   plan: ImagePlan,
   outcome: ImageOutcome,
-  pass: {
-    readonly id: PassId;
-    readonly now: Instant;
-    readonly accounting: "measured" | "reported";
-  },
+  pass: { readonly id: PassId; readonly now: Instant },
 ): readonly Event[] {
   const event = (reason: Event["reason"], message: string): Event => ({
     reason,
@@ -51,11 +47,10 @@ export function imageEvents(
   }
   if (outcome.end === "futile") events.push(event("ImageGCFutile", withFilled(FUTILE, plan)));
   const { nothingFreed } = outcome;
-  // Once: the pauses that follow belong to the same episode.
-  if (nothingFreed?.isNew === true)
-    events.push(event("ImageGCFutile", withFilled(nothingFreedWords(nothingFreed), plan)));
+  if (nothingFreed !== undefined)
+    events.push(event("NothingFreed", withFilled(nothingFreedWords(nothingFreed), plan)));
   if (isShortfall(plan, outcome))
-    events.push(event("FreeDiskSpaceFailed", shortfallMessage(plan, outcome, pass.accounting)));
+    events.push(event("FreeDiskSpaceFailed", shortfallMessage(plan, outcome)));
   return events;
 }
 
@@ -65,17 +60,10 @@ const isShortfall = (plan: ImagePlan, outcome: ImageOutcome): boolean =>
   (outcome.wantedBytes !== null || plan.targets.some(({ kind }) => kind === "free-inodes")) &&
   !outcome.items.some((item) => item.result.kind === "failed");
 
-function shortfallMessage(
-  plan: ImagePlan,
-  outcome: ImageOutcome,
-  accounting: "measured" | "reported",
-): string {
-  const { wantedBytes } = outcome;
+function shortfallMessage(plan: ImagePlan, outcome: ImageOutcome): string {
+  const { wantedBytes, measuredFreedBytes: freedBytes } = outcome;
   if (wantedBytes === null)
     return withFilled("Cannot free enough inodes: no candidates left", plan);
-  // With reported sizes, what went for its age does not count towards the target.
-  const freedBytes =
-    accounting === "reported" ? freedForTargets(outcome) : outcome.measuredFreedBytes;
   const budget = plan.targets.find((target) => target.kind === "store-bytes");
   // If a disk triggers too, it matters more to an operator.
   if (budget !== undefined && !plan.targets.some(({ kind }) => kind === "available-bytes"))
@@ -92,10 +80,6 @@ function shortfallMessage(
   return withFilled(said, plan);
 }
 
-/** Reported sizes. */
-export const freedForTargets = ({ items }: Pick<ImageOutcome, "items">): bigint =>
-  items.reduce((sum, it) => (it.trigger.kind === "age" ? sum : sum + reportedOf(it)), 0n);
-
 const FUTILE =
   "Removing every unused image cannot bring the filesystem below its threshold, so crigc keeps the rest";
 
@@ -107,7 +91,7 @@ function withFilled(words: string, { futility }: ImagePlan): string {
 
 function filledBy({ filesystem, inodes, breakdown }: Futility): string {
   if (inodes === undefined) return `${filesystem} has ${breakdownWords(breakdown)}`;
-  return `${filesystem} has ${inodes.free} of ${inodes.capacity} inodes free, and images take at most ${inodes.bound} of the rest`;
+  return `${filesystem} has ${inodes.free} of ${inodes.capacity} inodes free${inodes.bound === null ? "" : `, and images take at most ${inodes.bound} of the rest`}`;
 }
 
 /** Why a pass counts as failed; `null` if it did not. A futile pass did not fail. */
@@ -139,14 +123,15 @@ function imageFailure(pass: Pass, images: ImageOutcome): string | null {
     case "observation-failed":
       return images.error ?? "a list or a measurement failed";
     case "nothing-freed":
-      return images.error;
+      return "removals give no space back";
+    case "no-room":
+      return images.error ?? "the runtime has no room to record a removal";
     case "blocked":
       return blockFailure(pass);
     case "nothing-to-do":
     case "target-reached":
-    case "own-gain-reached":
+    case "estimated":
     case "futile":
-    case "settle-exhausted":
     case "age-removal-errors":
     case "stopped":
     case "dry-run":

@@ -1,35 +1,39 @@
 /** One pass, from top to bottom: observe and decide, remove, record. */
 
 import { messageOf } from "../model/errors.ts";
-import type { ContainerOutcome, Event, ImageOutcome, Pass, PassKind, Step } from "../model/pass.ts";
+import {
+  type ContainerOutcome,
+  type Event,
+  type ImageOutcome,
+  isGone,
+  type Pass,
+  type PassKind,
+  type Step,
+} from "../model/pass.ts";
 import type { ImageTarget, Plan, Purpose } from "../model/plan.ts";
 import type { ImageBlock } from "../model/reason.ts";
+import type { Snapshot } from "../model/snapshot.ts";
 import { duration, type Instant, plus } from "../model/time.ts";
+import { unjudged } from "../policy/container/containers.ts";
+import { containerPlan } from "../policy/decide.ts";
 import type { Parts } from "../policy/facts.ts";
-import { waitsForCreations } from "../policy/image/judge.ts";
+import { waitsForPods } from "../policy/image/judge.ts";
+import { forgetRemoved } from "../policy/remember.ts";
 import { remainingPurpose } from "../policy/selection.ts";
 import type { Announcer } from "./announcer.ts";
-import { HANGING_MS, HURRY } from "./calls.ts";
-import { CreationWait } from "./creation-wait.ts";
-import {
-  collectContainers,
-  collectImages,
-  dryContainers,
-  dryImages,
-  hasTried,
-  nextMayRemove,
-  type PassContext,
-  STOPPED_CONTAINERS,
-  withoutImageGain,
-} from "./execute-plan.ts";
-import { unmeasuredIn } from "./observe.ts";
+import { impatient } from "./calls.ts";
+import { freshNode } from "./fresh-lists.ts";
+import { type Observer, readPodDirectories, unmeasuredIn } from "./observe.ts";
 import { imageEvents } from "./pass-warnings.ts";
 import type { Engine, Seen } from "./ports.ts";
 import { observerOf, prepare, type Prepared, type PrepareRequest, seenOf } from "./prepare.ts";
 import { withUsedLogs } from "./read-only.ts";
+import { removeContainers } from "./remove-containers.ts";
+import { removeImages } from "./remove-images.ts";
+import { StartingWait } from "./starting-wait.ts";
 import { makePassId, Steps } from "./steps.ts";
 
-export interface PassRequest extends Pick<PassContext, "starting" | "retarget"> {
+export interface PassRequest {
   readonly kind: PassKind;
   readonly purpose: Purpose;
   readonly containers: Parts["containers"];
@@ -39,11 +43,11 @@ export interface PassRequest extends Pick<PassContext, "starting" | "retarget"> 
   readonly turn?: Pick<Step, "startedAt" | "took">;
   readonly announcer: Announcer;
   readonly evictions?: PrepareRequest["evictions"];
-  /** Aborts once a pass under pressure waits for this one, which then waits for no container that is being created. */
-  readonly hurry?: AbortSignal;
-  /** Ends the wait for containers that are being created, and nothing else. */
-  readonly soonest?: AbortSignal;
-  /** Called with the block when a wait for containers that are being created begins, with `null` when it ends. */
+  /** Of a pass under pressure: what would end it. */
+  readonly pressureTargets?: readonly ImageTarget[];
+  /** Aborts when an eviction threshold is met: a periodic pass ends after its removal in flight, a command's waits end. */
+  readonly preempt?: AbortSignal;
+  /** Called with the block when a wait for pods that are starting begins, with `null` when it ends. */
   readonly waits?: (block: ImageBlock | null) => void;
 }
 
@@ -56,18 +60,13 @@ export interface PassEnd {
   readonly failure: unknown;
 }
 
-/** How long images wait for containers under pressure. */
-const HEAD_START_MS = 500;
-/** How often containers that go on after the images, and the disks, are looked at. */
-const LOOK_MS = 1_000;
-
-/** Runs one pass. Never rejects: failures are in the result and in the journal. */
+/** Runs one pass; on `stop` it ends after the removal in flight. Never rejects: failures are in the result and in the journal. */
 export async function runPass(
   engine: Engine,
   request: PassRequest,
-  signal: AbortSignal,
+  stop: AbortSignal,
 ): Promise<PassEnd> {
-  const end = await new RunningPass(engine, request, signal).run();
+  const end = await new RunningPass(engine, request, stop).run();
   engine.journal.passEnded(end.pass, end.seen);
   return end;
 }
@@ -75,180 +74,216 @@ export async function runPass(
 class RunningPass {
   readonly #engine: Engine;
   readonly #request: PassRequest;
-  readonly #signal: AbortSignal;
-  readonly #hurry: AbortSignal;
+  readonly #stop: AbortSignal;
+  /** Ends waits: for pods that are starting, and for space. */
+  readonly #soonest: AbortSignal;
+  readonly #id: Pass["id"];
+  readonly #steps: Steps;
+  readonly #observer: Observer;
+  readonly #starting: StartingWait;
   readonly #startedAt: Instant;
   readonly #startNs: bigint;
-  readonly #context: PassContext;
   #prepared: Prepared | null = null;
   #plan: Plan = { containers: null, images: null };
   #containers: ContainerOutcome | null = null;
-  /** Finished items of that part, whatever their result. */
-  #containersDone = 0;
   #images: ImageOutcome | null = null;
 
-  constructor(engine: Engine, request: PassRequest, signal: AbortSignal) {
-    const { purpose, waits, starting, retarget, turn } = request;
+  constructor(engine: Engine, request: PassRequest, stop: AbortSignal) {
+    const { kind, purpose, waits, turn, preempt = stop } = request;
     this.#engine = engine;
     this.#request = request;
-    this.#signal = signal;
-    this.#hurry = AbortSignal.any([signal, request.hurry ?? signal]);
-    const steps = new Steps(engine);
-    if (turn !== undefined) steps.waited("turn", turn);
-    this.#startedAt = steps.now();
+    this.#soonest = AbortSignal.any([stop, preempt]);
+    this.#stop = kind === "gc" ? stop : this.#soonest;
+    this.#steps = new Steps(engine);
+    if (turn !== undefined) this.#steps.waited("turn", turn);
+    this.#startedAt = this.#steps.now();
     this.#startNs = engine.timer.monotonicNs();
-    const soonest = AbortSignal.any([this.#hurry, request.soonest ?? signal]);
-    const creations = new CreationWait(engine, { purpose, waits, steps, soonest });
-    const observer = observerOf(engine);
-    const id = makePassId(this.#startedAt);
-    this.#context = { id, steps, observer, creations, starting, retarget };
+    this.#starting = new StartingWait(engine, {
+      purpose,
+      waits,
+      steps: this.#steps,
+      soonest: this.#soonest,
+    });
+    this.#observer = observerOf(engine);
+    this.#id = makePassId(this.#startedAt);
   }
 
   async run(): Promise<PassEnd> {
     const { dryRun, kind, purpose, containers, images } = this.#request;
-    const { id } = this.#context;
-    this.#engine.journal.passStarted({ id, kind, purpose, startedAt: this.#startedAt });
+    this.#engine.journal.passStarted({ id: this.#id, kind, purpose, startedAt: this.#startedAt });
     try {
-      const prepared = await this.#decide({ containers, images }, await this.#targets());
+      const prepared = await this.#decide({ containers, images });
       this.#prepared = prepared;
       this.#plan = prepared.plan;
       if (dryRun) this.#recordDryRun(prepared.plan);
-      else await this.#remove(prepared);
+      else if (purpose.kind === "pressure" && this.#engine.limits().images.compat === "none") {
+        await this.#removeImages(prepared);
+        await this.#removeContainers(prepared);
+      } else {
+        await this.#removeContainers(prepared);
+        await this.#removeImages(await this.#decideAgain(prepared));
+      }
       return this.#record(unmeasuredIn(prepared.snapshot));
     } catch (thrown) {
-      if (!this.#signal.aborted) return this.#record(thrown);
+      if (!this.#stop.aborted) return this.#record(thrown);
       // What was cancelled on request has not failed.
-      if (containers !== "none") this.#containers ??= STOPPED_CONTAINERS;
-      if (images) this.#images ??= { ...dryImages(this.#plan), end: "stopped" };
+      if (containers !== "none") this.#containers ??= { ...NO_CONTAINERS, end: "stopped" };
+      if (images) this.#images ??= { ...noImages(this.#plan), end: "stopped" };
       return this.#record(null);
     }
   }
 
-  /** The targets of a pass under pressure, as the disks are now. */
-  async #targets(): Promise<readonly ImageTarget[]> {
-    return (await this.#request.retarget?.()) ?? [];
+  /** Observes the node, remembers what it saw, and decides; waits for pods that are starting. */
+  async #decide(parts: Parts, purpose = this.#request.purpose): Promise<Prepared> {
+    const { dryRun, evictions, pressureTargets = [], kind } = this.#request;
+    const { passes } = this.#engine;
+    const run = { steps: this.#steps, observer: this.#observer, signal: this.#stop };
+    const wanted = {
+      purpose,
+      parts,
+      evictions,
+      pressureTargets,
+      remembers: !dryRun,
+      // Each command tries anew.
+      paused: kind === "gc" ? new Map() : passes.paused(),
+    };
+    const decide = () =>
+      prepare(this.#engine, { ...wanted, awaited: this.#starting.awaited() }, run);
+    const prepared = await decide();
+    if (dryRun) return withUsedLogs(this.#engine, prepared, this.#stop);
+    // Containers are collected first.
+    const isFirst = parts.containers === "none" || purpose.kind === "pressure";
+    if (!isFirst || !waitsForPods(prepared.plan)) return prepared;
+    await this.#untilStarted(prepared.snapshot);
+    return decide();
   }
 
-  /** Observes the node, remembers what it saw, and decides; waits for containers that are being created. */
-  async #decide(
-    parts: Parts,
-    pressureTargets: readonly ImageTarget[],
-    purpose: Purpose = this.#request.purpose,
-  ): Promise<Prepared> {
-    const { dryRun, retarget, evictions } = this.#request;
-    const { creations, observer } = this.#context;
-    const run = { ...this.#context, signal: this.#signal, hurry: this.#hurry };
-    for (let targets = pressureTargets; ;) {
-      const creationPatience = creations.patience();
-      const wanted = { purpose, parts, pressureTargets: targets, evictions, creationPatience };
-      const prepared = await prepare(this.#engine, { ...wanted, remembers: !dryRun }, run);
-      if (dryRun) return withUsedLogs(this.#engine, prepared, this.#signal);
-      // Containers are collected first.
-      const waits = parts.containers === "none" && waitsForCreations(prepared.plan);
-      if (!waits || !creations.mayWait()) return prepared;
-      await creations.untilCreated(prepared.snapshot, observer, this.#signal);
-      targets = (await retarget?.()) ?? targets;
-    }
-  }
-
-  /** Containers, sandboxes and logs, then images; under pressure these wait only briefly: a container that hangs would let the disk fill up. */
-  async #remove(prepared: Prepared): Promise<void> {
-    const { timer } = this.#engine;
-    const { steps } = this.#context;
-    const { images } = prepared.plan;
-    const [enough, ended] = [new AbortController(), new AbortController()];
-    let isParallel = false;
-    const collecting = this.#removeContainers(prepared, enough.signal).finally(() => ended.abort());
-    try {
-      const soonest = AbortSignal.any([this.#signal, ended.signal]);
-      if (images !== null && this.#isUnderPressure())
-        await steps.wait("containers", () => timer.sleep(HEAD_START_MS, soonest));
-      else if (images !== null || !this.#isUnderPressure()) await collecting;
-      isParallel = !ended.signal.aborted;
-      if (images !== null && !this.#signal.aborted) await this.#removeImages(prepared);
-      const patienceMs = images === null ? Infinity : HANGING_MS;
-      await steps.wait("containers", () => this.#untilImagesNeeded(ended.signal, patienceMs));
-    } finally {
-      // Something that hangs must not delay the next pass.
-      enough.abort(HURRY);
-      await collecting;
-      if (isParallel) this.#containers = withoutImageGain(this.#containers, this.#images);
-    }
-  }
-
-  #isUnderPressure(): boolean {
-    const { compat } = this.#engine.limits().images;
-    return this.#request.purpose.kind === "pressure" && compat === "none";
-  }
-
-  /** Until the container part has ended or made no progress for so long, or a disk under pressure needs images again. */
-  async #untilImagesNeeded(ended: AbortSignal, patienceMs: number): Promise<void> {
-    const { timer } = this.#engine;
-    const stop = AbortSignal.any([ended, this.#signal]);
-    let [done, waitedMs] = [this.#containersDone, 0];
-    for (let idleMs = 0; idleMs < patienceMs && !stop.aborted;) {
-      await timer.sleep(LOOK_MS, stop);
-      waitedMs += LOOK_MS;
-      idleMs = done === this.#containersDone ? idleMs + LOOK_MS : 0;
-      done = this.#containersDone;
-      if (nextMayRemove(this.#images, waitedMs) && (await this.#targets()).length > 0) return;
-    }
-  }
-
-  async #removeContainers(prepared: Prepared, enough: AbortSignal): Promise<void> {
-    if (prepared.plan.containers === null) return;
-    const signal = AbortSignal.any([this.#signal, enough]);
-    const done = (): void => void (this.#containersDone += 1);
-    this.#containers = await this.#context.steps.run("execute", () =>
-      collectContainers(this.#engine, prepared, { ...this.#context, signal, done }),
-    );
-  }
-
-  async #removeImages(first: Prepared): Promise<void> {
-    const prepared = await this.#decidedForImages(first);
-    if (prepared === null) return;
-    const run = { ...this.#context, signal: this.#signal };
-    this.#images = await this.#context.steps.run("execute", () =>
-      collectImages(this.#engine, prepared, run),
-    );
+  async #untilStarted(first: Snapshot): Promise<Snapshot> {
+    let previous = first;
+    return this.#starting.untilStarted(first, async () => {
+      previous = await this.#observer.refresh(previous, this.#stop);
+      return previous;
+    });
   }
 
   /**
    * If containers were collected first, observes the node again and keeps the part of the first plan that still holds:
    * nothing outside the plan made at the start is removed.
    */
-  async #decidedForImages(first: Prepared): Promise<Prepared | null> {
-    if (first.plan.containers === null) return first;
-    const waits = waitsForCreations(first.plan);
+  async #decideAgain(first: Prepared): Promise<Prepared> {
+    if (first.plan.images === null || first.plan.containers === null) return first;
+    const waits = waitsForPods(first.plan);
     if (!waits && !hasTried(this.#containers)) return first;
-    const targets = await this.#targets();
-    if (this.#request.retarget !== undefined && targets.length === 0) return null;
     const purpose = remainingPurpose(this.#request.purpose, first.plan.images);
-    const again = await this.#decide({ containers: "none", images: true }, targets, purpose);
-    const images = again.plan.images;
-    if (images === null) return null;
-    const planned = new Set(first.plan.images?.candidates.map((candidate) => candidate.image.id));
-    // A plan that had to wait for containers has no candidates yet, so the one after the wait counts as the first.
+    const again = await this.#decide({ containers: "none", images: true }, purpose);
+    const { images } = again.plan;
+    if (images === null) return again;
+    const planned = new Set(first.plan.images.candidates.map((candidate) => candidate.image.id));
+    // A plan that had to wait for pods has no candidates yet, so the one after the wait counts as the first.
     const candidates = images.candidates.filter(({ image }) => waits || planned.has(image.id));
     this.#plan = { containers: first.plan.containers, images: { ...images, candidates } };
     return { ...again, plan: this.#plan };
   }
 
+  async #removeContainers(prepared: Prepared): Promise<void> {
+    const { containers: plan } = prepared.plan;
+    if (plan === null || this.#stop.aborted) return;
+    const engine = this.#engine;
+    const { snapshot, listedNs } = prepared;
+    const isUrgent = this.#request.purpose.kind === "pressure";
+    const ports = { runtime: engine.observe.runtime, writer: engine.writer };
+    const path = containerPath(snapshot);
+    const outcome = await this.#steps.run("execute", () =>
+      removeContainers({
+        ...engine,
+        ...(isUrgent ? impatient(ports, engine.timer) : ports),
+        plan,
+        logs: snapshot.logs === null ? null : engine.remover,
+        lists: this.#observer.pods,
+        listedNs,
+        decideAgain: async (lists) => {
+          const pods = await engine.observe.host.pods(this.#stop);
+          const now = { ...prepared, snapshot: { ...snapshot, pods }, hold: engine.hold() };
+          return containerPlan(now, lists);
+        },
+        held: () => engine.hold().kind !== "none",
+        measureAvailable:
+          path === null
+            ? null
+            : async () => {
+                const { freeBytes, availableBytes } = await engine.observe.disk.measure(path);
+                return freeBytes ?? availableBytes;
+              },
+        signal: this.#stop,
+        done: (item) => engine.journal.containerDone(this.#id, item),
+      }),
+    );
+    this.#containers = outcome;
+    const gone = {
+      containers: outcome.containers.filter(isGone).map(({ planned }) => planned.container.id),
+      sandboxes: outcome.sandboxes.filter(isGone).map(({ sandbox }) => sandbox.id),
+    };
+    const remaining = snapshot.containers.length - gone.containers.length;
+    if (gone.containers.length + gone.sandboxes.length > 0)
+      engine.memory.replace(forgetRemoved(engine.memory.current(), { ...gone, remaining }));
+  }
+
+  async #removeImages(prepared: Prepared): Promise<void> {
+    const { images: plan } = prepared.plan;
+    if (plan === null) return;
+    if (this.#stop.aborted) {
+      this.#images = { ...noImages(prepared.plan), end: "stopped" };
+      return;
+    }
+    const engine = this.#engine;
+    const { snapshot: first, listedNs } = prepared;
+    const observer = this.#observer;
+    const fresh = freshNode({
+      engine,
+      observer,
+      first,
+      listedNs,
+      steps: this.#steps,
+      signal: this.#stop,
+    });
+    this.#images = await this.#steps.run("execute", () =>
+      removeImages({
+        ...engine,
+        ...engine.observe,
+        steps: this.#steps,
+        plan,
+        facts: prepared,
+        now: () => this.#steps.now(),
+        look: async () => {
+          const node = await fresh.get();
+          // Containers may start between two lists.
+          const starting = await readPodDirectories(engine.observe.host, node);
+          await this.#starting.untilStarted(starting, () => fresh.again());
+          return fresh.value;
+        },
+        stop: this.#stop,
+        soonest: this.#soonest,
+        done: (item) => engine.journal.imageDone(this.#id, item),
+      }),
+    );
+  }
+
   #recordDryRun(plan: Plan): void {
-    this.#containers = plan.containers === null ? null : dryContainers(plan.containers);
-    this.#images = plan.images === null ? null : dryImages(plan);
+    this.#containers =
+      plan.containers === null ? null : { ...NO_CONTAINERS, errors: unjudged(plan.containers) };
+    this.#images = plan.images === null ? null : noImages(plan);
   }
 
   #record(failure: unknown): PassEnd {
     const { kind, purpose, dryRun } = this.#request;
-    const { id, steps, creations } = this.#context;
     // By the clock as it was at the start: one that is set meanwhile must not count as time that the pass took.
     const endedAt = plus(
       this.#startedAt,
       duration(this.#engine.timer.monotonicNs() - this.#startNs),
     );
+    this.#starting.ended();
     const pass: Pass = {
-      id,
+      id: this.#id,
       kind,
       purpose,
       startedAt: this.#startedAt,
@@ -258,10 +293,9 @@ class RunningPass {
       images: this.#images,
       containers: this.#containers,
       events: this.#warn(endedAt),
-      steps: steps.list(),
+      steps: this.#steps.list(),
       error: failure === null ? null : messageOf(failure),
     };
-    creations.rememberHeldUp(this.#engine.memory, pass);
     const prepared = this.#prepared;
     const seen = prepared === null ? null : seenOf(prepared.snapshot);
     return { pass, seen, prepared, failure };
@@ -270,8 +304,47 @@ class RunningPass {
   #warn(now: Instant): readonly Event[] {
     const { images } = this.#plan;
     if (images === null || this.#images === null || this.#request.dryRun) return [];
-    const { accounting } = this.#engine.limits().images;
-    const events = imageEvents(images, this.#images, { id: this.#context.id, now, accounting });
-    return this.#request.announcer.passed(events, images, this.#images.end);
+    const events = imageEvents(images, this.#images, { id: this.#id, now });
+    return this.#request.announcer.passed(events, images);
   }
+}
+
+/** Whether anything was removed, or at least tried. */
+const hasTried = (outcome: ContainerOutcome | null): boolean =>
+  outcome !== null &&
+  [...outcome.containers, ...outcome.sandboxes].some((item) => item.result.kind !== "skipped");
+
+const containerPath = ({ filesystems }: Snapshot): string | null =>
+  (
+    filesystems.find(({ roles }) => roles.includes("containerfs")) ??
+    filesystems.find(({ roles }) => roles.includes("imagefs"))
+  )?.path ?? null;
+
+const NO_CONTAINERS: ContainerOutcome = {
+  end: "dry-run",
+  containers: [],
+  sandboxes: [],
+  logs: [],
+  measuredFreedBytes: null,
+  errors: [],
+};
+
+function noImages(plan: Plan): ImageOutcome {
+  const wanted = (plan.images?.targets ?? []).flatMap((target) =>
+    "wantedBytes" in target ? [target.wantedBytes] : [],
+  );
+  const [usage] = plan.images?.usage ?? [];
+  const available = usage?.filesystem.availableBytes ?? null;
+  return {
+    end: "dry-run",
+    items: [],
+    wantedBytes: wanted[0] ?? null,
+    reportedFreedBytes: 0n,
+    measuredFreedBytes: 0n,
+    availableBefore: available,
+    availableAfter: available,
+    capacityBytes: usage?.filesystem.capacityBytes ?? null,
+    error: null,
+    ghosts: [],
+  };
 }

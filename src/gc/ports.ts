@@ -27,9 +27,9 @@ import type {
 } from "../model/ports.ts";
 import type { Filesystem, RuntimeInfo } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
-import type { Backoff } from "./calls.ts";
 import type { LogUsers } from "./log-users.ts";
 import type { ObservePorts } from "./observe.ts";
+import type { PassMemory } from "./pass-memory.ts";
 
 /** A ledger that lasts as long as the process, for `plan` and dry runs. */
 export function volatileMemory(first: Ledger): LedgerMemory {
@@ -73,6 +73,8 @@ export interface ReadEngine {
   readonly observe: ObservePorts;
   readonly memory: LedgerMemory;
   readonly timer: Timer;
+  /** Kept from pass to pass. */
+  readonly passes: PassMemory;
   readonly limits: () => Limits;
   readonly hold: () => HoldState;
   readonly remover: Pick<LogRemover, "placesOf">;
@@ -90,8 +92,6 @@ export interface Engine extends ReadEngine {
   readonly remover: LogRemover;
   /** Which logs containers write to; kept from pass to pass. */
   readonly logUsers: LogUsers;
-  /** What recently timed out; kept from pass to pass. */
-  readonly backoff: Backoff;
   readonly hooks: HookCaller;
   readonly commit: CommitFilesystem;
   readonly journal: Journal;

@@ -7,20 +7,19 @@ import { ageNow } from "../policy/age-clock.ts";
 import { rememberPods } from "../policy/container/pods.ts";
 import { decide } from "../policy/decide.ts";
 import type { Facts } from "../policy/facts.ts";
-import { rememberCreations } from "../policy/image/creations.ts";
 import { usageOf } from "../policy/image/usage.ts";
 import { compileKeepRules, unmatchedKeepRules } from "../policy/keep/keep.ts";
-import { rememberOrigins } from "../policy/layer/origins.ts";
+import { rememberOrigins } from "../policy/origins.ts";
 import { metTargets } from "../policy/pressure/thresholds.ts";
-import { forgetRemoved, forgetUnlisted, remember } from "../policy/remember.ts";
+import { forgetRemoved, forgetUnlisted, remember, seeImages } from "../policy/remember.ts";
 import { readOrigins } from "./details.ts";
-import { Observer, readCreations, withContainersApart } from "./observe.ts";
+import { Observer, readPodDirectories, withContainersApart } from "./observe.ts";
 import type { ReadEngine, Seen } from "./ports.ts";
 import type { Steps } from "./steps.ts";
 
 export interface PrepareRequest extends Pick<
   Facts,
-  "purpose" | "parts" | "pressureTargets" | "creationPatience"
+  "purpose" | "parts" | "pressureTargets" | "awaited" | "paused"
 > {
   /** For a single pass: eviction thresholds that this observation meets are targets too. */
   readonly evictions?: boolean | undefined;
@@ -43,8 +42,6 @@ export interface PrepareRun {
   readonly observer: Observer;
   readonly steps: Steps;
   readonly signal: AbortSignal;
-  /** Aborts once a pass under pressure waits for this one, which then continues without layers that it has not read. */
-  readonly hurry?: AbortSignal | undefined;
 }
 
 /** Observes the node and decides. Rejects if a list or a stat fails, without a plan. */
@@ -54,7 +51,7 @@ export async function prepare(
   run: PrepareRun,
 ): Promise<Prepared> {
   const { observer, steps, signal } = run;
-  const { purpose, parts, creationPatience, evictions } = request;
+  const { purpose, parts, awaited, paused, evictions } = request;
   const listedNs = engine.timer.monotonicNs();
   const snapshot = await steps.run("observe", () =>
     look(engine, { observer, logs: parts.containers !== "none" }, signal),
@@ -75,24 +72,19 @@ export async function prepare(
       evictions === true
         ? metNow({ limits, filesystems: snapshot.filesystems })
         : request.pressureTargets,
-    creationPatience,
+    awaited,
+    paused,
+    last: engine.passes.last(),
   };
   const planned = await steps.run("decide", () =>
-    withCreations(engine, { ...facts, plan: decide(facts), listedNs }, request),
+    withStarting(engine, { ...facts, plan: decide(facts), listedNs }, request),
   );
-  const prepared = needsStoreSize(planned, request)
-    ? await steps.run("layers", () => withStoreSize(engine, planned, signal))
-    : planned;
+  const prepared =
+    request.storeSize === true
+      ? await steps.run("layers", () => withStoreSize(engine, planned, signal))
+      : planned;
   if (!needsLayers(prepared, request)) return prepared;
   return steps.run("layers", () => withLayers(engine, { prepared, request }, run));
-}
-
-/** The layers that containers wrote must exceed no budget, and give no hope of inodes that images do not have. */
-function needsStoreSize({ plan, limits }: Prepared, { storeSize }: PrepareRequest): boolean {
-  if (storeSize === true) return true;
-  if (plan.images === null || plan.images.candidates.length === 0) return false;
-  if (limits.images.compat === "kubelet") return false;
-  return plan.images.targets.some(({ kind }) => kind === "store-bytes" || kind === "free-inodes");
 }
 
 async function withStoreSize(
@@ -106,27 +98,18 @@ async function withStoreSize(
 }
 
 /**
- * The same plan with the containers that are being created. Only what would be removed can be held up; commands that
- * show a plan show the block in any case.
+ * The same plan with the pods that are starting. Only what would be removed can be held up; commands that show a plan show
+ * the block in any case.
  */
-async function withCreations(
+async function withStarting(
   engine: ReadEngine,
   prepared: Prepared,
   { remembers }: PrepareRequest,
 ): Promise<Prepared> {
   const { images } = prepared.plan;
   if (images === null || (images.candidates.length === 0 && remembers)) return prepared;
-  const creations = await readCreations(engine.observe.host, prepared.snapshot);
-  const snapshot = { ...prepared.snapshot, creations };
-  const { clocks } = creations;
-  const learn = (ledger: Ledger): Ledger => {
-    // Statuses that were read in between may have taken minutes.
-    const watched = ageNow(ledger, clocks);
-    const known = rememberCreations(ledger, { ...snapshot, now: clocks.wall }, watched);
-    return known === ledger.creations ? ledger : { ...ledger, creations: known };
-  };
-  if (remembers) replaceIfChanged(engine, learn);
-  return creations.inProgress.length === 0 ? prepared : decidedAgain(prepared, learn, snapshot);
+  const snapshot = await readPodDirectories(engine.observe.host, prepared.snapshot);
+  return decidedAgain(prepared, (it) => it, snapshot);
 }
 
 /** The plan by what was learned since it was made. */
@@ -167,18 +150,12 @@ function needsLayers(prepared: Prepared, request: PrepareRequest): boolean {
 async function withLayers(
   engine: ReadEngine,
   { prepared, request }: { readonly prepared: Prepared; readonly request: PrepareRequest },
-  { signal, hurry }: PrepareRun,
+  { signal }: PrepareRun,
 ): Promise<Prepared> {
   const { images } = prepared.snapshot;
   const known = prepared.ledger.origins;
-  const stop = hurry === undefined ? signal : AbortSignal.any([signal, hurry]);
-  const read = await readOrigins(engine.observe.runtime, { images, known }, stop).catch(
-    (thrown: unknown) => {
-      if (signal.aborted || !stop.aborted) throw thrown;
-      return null;
-    },
-  );
-  if (read === null || read.origins.size === 0) return prepared;
+  const read = await readOrigins(engine.observe.runtime, { images, known }, signal);
+  if (read.origins.size === 0) return prepared;
   const { origins } = read;
   const learn = (ledger: Ledger): Ledger => ({
     ...ledger,
@@ -241,18 +218,23 @@ export async function detect(engine: ReadEngine, signal: AbortSignal): Promise<S
 
 /** An observer whose lists of images drop the records of those that they lack. */
 export const observerOf = (engine: ReadEngine): Observer =>
-  new Observer(engine.observe, (listed) => forgetGone(engine, listed));
+  new Observer(engine.observe, (listed) => seeListed(engine, listed));
 
 /**
- * Drops records of images that are no longer listed: a pass may take minutes, and an image that left and came back
- * before the next observation is new. The kubelet knows only what its detection saw.
+ * Every list of images counts: one that it lacks is gone, though it may come back before the next observation, and one that
+ * was not known is first seen now.
  */
-export function forgetGone(
-  engine: Pick<ReadEngine, "memory" | "limits">,
+export function seeListed(
+  engine: Pick<ReadEngine, "memory" | "limits" | "observe">,
   listed: Snapshot["images"],
 ): void {
-  if (engine.limits().memory.compat === "kubelet") return;
-  replaceIfChanged(engine, (ledger) => forgetUnlisted(ledger, listed));
+  const { memory } = engine.limits();
+  if (memory.compat === "kubelet") return;
+  const clocks = engine.observe.host.clocks();
+  replaceIfChanged(engine, (ledger) => {
+    const watched = ageNow(ledger, clocks);
+    return seeImages(forgetUnlisted(ledger, listed), listed, { wall: clocks.wall, watched });
+  });
 }
 
 async function look(

@@ -5,7 +5,6 @@ import type { ImageRecord } from "../model/ledger.ts";
 import type { Plan, PlannedPodLogs } from "../model/plan.ts";
 import { instant, watched as watchedAt } from "../model/time.ts";
 import { decide } from "../policy/decide.ts";
-import { FULL_PATIENCE } from "../policy/image/creations.ts";
 import { LogUse, LogUsers } from "./log-users.ts";
 import { Observer } from "./observe.ts";
 import type { ReadEngine } from "./ports.ts";
@@ -27,7 +26,8 @@ export async function readOnlyPass(
   const request = {
     ...pass,
     pressureTargets: [],
-    creationPatience: FULL_PATIENCE,
+    awaited: new Set<string>(),
+    paused: new Map(),
     remembers: false,
   };
   const observer = new Observer(engine.observe);

@@ -33,7 +33,7 @@ const POD_UID = "io.kubernetes.pod.uid";
 /** What it takes to remove what a container plan removes. */
 export interface ContainerExecution extends Pick<
   Engine,
-  "backoff" | "hooks" | "logUsers" | "timer"
+  "hooks" | "logUsers" | "passes" | "timer"
 > {
   readonly plan: ContainerPlan;
   readonly runtime: Pick<RuntimeReader, "containerDetail" | "sandboxDetail">;
@@ -47,14 +47,10 @@ export interface ContainerExecution extends Pick<
   readonly decideAgain: (lists: Listed) => ContainerPlan | Promise<ContainerPlan>;
   /** Whether a hold has begun, which also stops the running pass. */
   readonly held: () => boolean;
-  /** Available bytes of the filesystem that holds the containers; `null`: not measured. */
+  /** Free bytes of the filesystem that holds the containers; `null`: not measured. */
   readonly measureAvailable: (() => Promise<bigint>) | null;
-  /** Sequentially and in the order of the plan, as in the kubelet. */
-  readonly inOrder: boolean;
-  /** Cancels a status or a stop; a requested removal is awaited, unless disk pressure waits. */
+  /** Cancels a status or a stop; a requested removal is awaited. */
   readonly signal: AbortSignal;
-  /** Receives messages of the pass about its lists. */
-  readonly say: (message: string) => void;
   /** Called with each item as soon as it is done. */
   readonly done: (item: ContainerItem | SandboxItem | LogItem) => void;
 }

@@ -3,11 +3,10 @@
 import { messageOf, wasUnanswered } from "../model/errors.ts";
 import type { ContainerItem, ContainerOutcome, LogItem, SandboxItem } from "../model/pass.ts";
 import type { ContainerPlan, PlannedContainer } from "../model/plan.ts";
-import { atLeastZero } from "../model/values.ts";
 import { unjudged } from "../policy/container/containers.ts";
-import { HANGING_NS, inLanes, OthersRemovals, UNANSWERED_MAX } from "./calls.ts";
+import { OthersRemovals, UNANSWERED_MAX } from "./calls.ts";
 import { Ended, type FreshContainerPlan, freshContainerPlan } from "./fresh-container-plan.ts";
-import type { Fresh } from "./fresh-view.ts";
+import type { Fresh } from "./fresh-lists.ts";
 import { LogUse } from "./log-users.ts";
 import {
   type ContainerExecution,
@@ -20,8 +19,6 @@ import {
 import { containerOfLink, linkReason, removeLink, removePodLogs } from "./remove-logs.ts";
 import { STOP_GRACE_MAX } from "./stop-pod.ts";
 
-/** Pods processed in parallel. More than two, so that two hanging calls do not block the others. */
-const LANES = 4;
 /** All stops of a pass together take at most this many times the longest grace period. */
 const STOPS_IN_SUCCESSION_MAX = 4;
 
@@ -40,7 +37,6 @@ class ContainerRemovals {
   readonly #fresh: Fresh<FreshContainerPlan>;
   readonly #logUse: LogUse | null;
   readonly #others: OthersRemovals;
-  readonly #lanes: number;
   readonly #containers: ContainerItem[] = [];
   readonly #sandboxes: SandboxItem[] = [];
   readonly #logs: LogItem[] = [];
@@ -56,7 +52,6 @@ class ContainerRemovals {
     this.#fresh = freshContainerPlan(execution);
     this.#others = new OthersRemovals(timer, signal);
     this.#logUse = logs === null ? null : new LogUse({ users, logs, timer }, this.#removed, signal);
-    this.#lanes = execution.inOrder ? 1 : LANES;
     this.#errors = new Set(unjudged(plan));
   }
 
@@ -67,15 +62,14 @@ class ContainerRemovals {
     const before = await this.#available();
     const end = await this.#removeAll();
     const after = before === null ? null : await this.#available();
-    // Space that others used up meanwhile does not count against the pass.
-    const gained = before === null || after === null ? null : atLeastZero(after - before);
+    const gained = before === null || after === null ? null : after - before;
     return this.#outcome(end, gained);
   }
 
   async #removeAll(): Promise<ContainerOutcome["end"]> {
     try {
       await this.#removeContainers();
-      await this.#fresh.again(this.#execution.signal);
+      await this.#fresh.again();
       this.#endIfHeld();
       this.#forgetUnlisted();
       await this.#removeSandboxes();
@@ -93,14 +87,11 @@ class ContainerRemovals {
     const planned = this.#execution.plan.containers.flatMap((one) =>
       one.decision.kind === "remove" ? [{ planned: one, reason: one.decision.reason }] : [],
     );
-    const podOf = ({ planned: { container } }: ContainerRemoval): string =>
-      container.podUid === "" ? container.sandboxId : container.podUid;
-    await this.#stage("containers", this.#groups(planned, podOf), async (removal) => {
+    const containerIdOf = ({ planned: { container } }: ContainerRemoval): string => container.id;
+    await this.#stage("containers", this.#lastLast(planned, containerIdOf), async (removal) => {
       const { container, stopFirst } = removal.planned;
       const why = (): string | undefined =>
-        this.#execution.backoff.leftAlone(container.id) ??
-        this.#fresh.value.vetoes.get(container.id) ??
-        this.#tooLong(removal.planned);
+        this.#fresh.value.vetoes.get(container.id) ?? this.#tooLong(removal.planned);
       const { lists } = this.#fresh.value;
       if (why() === undefined && (await this.#logUse?.readBeside(container, lists)) === false)
         this.#fresh.expire();
@@ -109,8 +100,9 @@ class ContainerRemovals {
         this.#record(this.#containers, { ...removal, ...untouchedLogs, result, stopped: false });
         return null;
       }
-      const removed = await this.#timed(removeContainer(removal, this.#removalPorts()));
-      if (stopFirst) this.#stoppingNs += removed.tookNs;
+      const startNs = this.#execution.timer.monotonicNs();
+      const removed = await removeContainer(removal, this.#removalPorts());
+      if (stopFirst) this.#stoppingNs += this.#execution.timer.monotonicNs() - startNs;
       return this.#ended(container.id, this.#containers, removed);
     });
   }
@@ -132,25 +124,18 @@ class ContainerRemovals {
     return "it must be stopped first, and stopping containers took too long in this pass";
   }
 
-  /** Without the pauses and lists before it. */
-  async #timed<Item>(removing: Promise<Removed<Item>>) {
-    const { timer } = this.#execution;
-    const startNs = timer.monotonicNs();
-    return { ...(await removing), tookNs: timer.monotonicNs() - startNs };
-  }
-
   #ended<Item extends ContainerItem | SandboxItem>(
     id: string,
     items: Item[],
-    { item, note, unanswered, tookNs }: Removed<Item> & { readonly tookNs: bigint },
+    { item, note, unanswered }: Removed<Item>,
   ) {
     if (item.result.kind === "removed") this.#removed.add(id);
     if (note !== undefined) this.#errors.add(note);
     this.#record(items, item);
     const isGivenUp = unanswered && item.result.kind === "skipped";
-    // Early, it might have been answered in time; but pre-stop handlers are not to begin anew in each pass.
-    const isEarly = tookNs < HANGING_NS && !("planned" in item && item.planned.stopFirst);
-    if (!isGivenUp || !isEarly) this.#execution.backoff.note(id, unanswered);
+    const { passes } = this.#execution;
+    if (item.result.kind === "failed") passes.notRemoved(id);
+    if (item.result.kind === "removed") passes.removed(id);
     return { unanswered, isGivenUp };
   }
 
@@ -163,13 +148,12 @@ class ContainerRemovals {
     const planned = this.#fresh.value.plan.sandboxes.flatMap(({ sandbox, decision }) =>
       decision.kind === "remove" ? [{ sandbox, reason: decision.reason }] : [],
     );
-    const groups = this.#groups(planned, ({ sandbox }) => sandbox.id);
-    await this.#stage("sandboxes", groups, async ({ sandbox, reason }) => {
+    const ordered = this.#lastLast(planned, ({ sandbox }) => sandbox.id);
+    await this.#stage("sandboxes", ordered, async ({ sandbox, reason }) => {
       const { id } = sandbox;
-      const mayGo = (): boolean =>
-        this.#execution.backoff.leftAlone(id) === undefined && this.#fresh.value.going.has(id);
+      const mayGo = (): boolean => this.#fresh.value.going.has(id);
       if (!(await this.#mayBegin(mayGo))) return null;
-      const removed = await this.#timed(removeSandbox(sandbox, reason, this.#removalPorts()));
+      const removed = await removeSandbox(sandbox, reason, this.#removalPorts());
       return this.#ended(id, this.#sandboxes, removed);
     });
   }
@@ -191,62 +175,65 @@ class ContainerRemovals {
 
   /** There may be thousands of links; only a request to stop ends this. */
   async #removeLinks(): Promise<void> {
-    const { logs, runtime, backoff, signal } = this.#execution;
+    const { logs, runtime, signal } = this.#execution;
     if (logs === null) return;
-    await this.#stage("log links", [this.#fresh.value.plan.links], async ({ link }) => {
+    await this.#stage("log links", this.#fresh.value.plan.links, async ({ link }) => {
       if (signal.aborted) throw new Ended("stopped");
       await this.#stayFresh();
       const id = containerOfLink(link, this.#fresh.value.lists.containers);
       const isKept = this.#fresh.value.plan.links.length === 0 || id === null;
-      if (isKept || backoff.leftAlone(id) !== undefined) return null;
+      if (isKept) return null;
       try {
         const reason = linkReason(id, await runtime.containerDetail(id, signal));
         if (reason !== null) this.#record(this.#logs, await removeLink(link, reason, logs));
-        backoff.note(id, false);
         return null;
       } catch (thrown) {
         if (signal.aborted) throw new Ended("stopped");
         this.#errors.add(`log link ${link.entry} kept: ${messageOf(thrown)}`);
         const unanswered = wasUnanswered(thrown);
-        backoff.note(id, unanswered);
         return { unanswered };
       }
     });
   }
 
-  /** A single lane holds everything, in order. */
-  #groups<T>(items: readonly T[], groupOf: (item: T) => string): readonly (readonly T[])[] {
-    return this.#lanes === 1 ? [items] : [...Map.groupBy(items, groupOf).values()];
+  /** What could not be removed goes last for a day. */
+  #lastLast<T>(items: readonly T[], idOf: (item: T) => string): readonly T[] {
+    const last = this.#execution.passes.last();
+    return [
+      ...items.filter((item) => !last.has(idOf(item))),
+      ...items.filter((item) => last.has(idOf(item))),
+    ];
   }
 
-  /** `work` returns what came of the call; `null` if there was none, or an answer. */
+  /** One after the other. `work` returns what came of the call; `null` if there was none, or an answer. */
   async #stage<T>(
     name: string,
-    groups: readonly (readonly T[])[],
+    items: readonly T[],
     work: (item: T) => Promise<Call | null>,
   ): Promise<void> {
-    const unanswered = await inLanes(groups, this.#lanes, async (item) => {
+    let unanswered = 0;
+    for (const item of items) {
       const call = await work(item);
-      // Not a call that timed out, even if every lane has one.
       if (call?.isGivenUp === true) throw new Ended("stopped");
-      return call?.unanswered === true;
-    });
-    // A pass that has to end waits for no deadline.
-    if (unanswered >= UNANSWERED_MAX && !this.#execution.signal.aborted)
-      this.#errors.add(`${name}: ${unanswered} calls got no answer; the next pass does the rest`);
+      if (call?.unanswered === true) unanswered += 1;
+      if (unanswered < UNANSWERED_MAX) continue;
+      throw new Ended(
+        "done",
+        `${name}: ${unanswered} calls got no answer; the next pass does the rest`,
+      );
+    }
   }
 
   /** Whether it is still removed, by lists that are recent enough. */
   async #mayBegin(mayGo: () => boolean): Promise<boolean> {
     await this.#stayFresh();
-    if (!mayGo()) return false;
     if (this.#execution.signal.aborted) throw new Ended("stopped");
-    return true;
+    return mayGo();
   }
 
   /** Lists may be a second old, unless a status contradicts them; a hold counts at once. */
   async #stayFresh(): Promise<void> {
-    await this.#fresh.get(this.#execution.signal);
+    await this.#fresh.get();
     this.#endIfHeld();
   }
 
@@ -260,7 +247,6 @@ class ContainerRemovals {
     for (const id of this.#removed.intersection(ids))
       this.#errors.add(`container ${id} is still listed after its removal`);
     this.#execution.logUsers.retain(ids);
-    this.#execution.backoff.retain(() => ids);
   }
 
   async #available(): Promise<bigint | null> {

@@ -1,267 +1,355 @@
-/** Removes images by a plan: refreshes the lists before each removal, removes, measures, and stops as soon as enough is free. */
+/** Removes images by a plan: looks at the node before each removal, removes, looks up, measures, and stops where `space` says so. */
 
-import { HostError, messageOf } from "../model/errors.ts";
+import { failureCode, messageOf } from "../model/errors.ts";
 import type { ImageId } from "../model/ids.ts";
-import type { ImageLimits } from "../model/limits.ts";
 import {
   type ImageEnd,
   type ImageItem,
   type ImageOutcome,
   type ImageResult,
   isFailed,
+  type NothingFreed,
   reportedOf,
 } from "../model/pass.ts";
 import type { ImageCandidate, ImagePlan, ImageTarget } from "../model/plan.ts";
-import type { DiskReader } from "../model/ports.ts";
-import type { ImageTrigger } from "../model/reason.ts";
-import type { Image } from "../model/snapshot.ts";
+import type { CommitFilesystem, DiskReader, RuntimeReader, Timer } from "../model/ports.ts";
+import type { ImageKeepReason } from "../model/reason.ts";
+import type { Image, Snapshot } from "../model/snapshot.ts";
 import { duration, type Instant } from "../model/time.ts";
-import { changed } from "../policy/image/judge.ts";
-import { childStillThere, withListed } from "../policy/layer/layer-order.ts";
-import { OthersRemovals, silentWords, UNANSWERED_MAX } from "./calls.ts";
-import { freshJudgement, type FreshNode, type JudgementInput } from "./fresh-view.ts";
-import { Meter } from "./meter.ts";
+import type { Facts } from "../policy/facts.ts";
+import { distinctImages } from "../policy/image/image-index.ts";
+import { changed, isRecreated, type Recheck, recheckImages } from "../policy/image/judge.ts";
+import { layersOf } from "../policy/origins.ts";
 import {
-  failedResult,
-  type ImageRemoved,
-  lossWords,
-  removeImage,
-  type Removing,
-  unseen,
-} from "./remove-image.ts";
-import { StopRule, type StopRuleInput } from "./stop-rule.ts";
+  gaveNothing,
+  isCrio,
+  isTelling,
+  lacksRoom,
+  type Streak,
+  streakAfter,
+  summedVerdict,
+  targetsNow,
+  type Verdict,
+  verdictOf,
+} from "../policy/space.ts";
+import { noRoomWords } from "../report/image-reasons.ts";
+import { UNANSWERED_MAX } from "./calls.ts";
+import { Meter } from "./meter.ts";
+import type { Engine } from "./ports.ts";
+import { type ImageRemoved, isForWantOfSpace, removeImage } from "./remove-image.ts";
+import type { Steps } from "./steps.ts";
 
-/** A local filesystem answers in microseconds; after this, the lists count as old. */
-const MEASURE_NS_MAX = 250_000_000n;
-const MEASURE_ATTEMPTS = 3;
-/** After a pause or lists of this length, a pass under pressure takes the targets of the disks as they are then. */
-const RETARGET_NS = 1_000_000_000n;
+/** How long the pass looks at what others write. */
+const LOOK_MS = 2_000;
 
-export interface ImageExecution
-  extends StopRuleInput, JudgementInput, Pick<Removing, "runtime" | "writer"> {
+export interface ImageExecution extends Pick<Engine, "memory" | "passes" | "hold"> {
+  readonly runtime: Pick<RuntimeReader, "imageStatus">;
+  readonly writer: Pick<Engine["writer"], "removeImage">;
   readonly disk: Pick<DiskReader, "measure">;
+  readonly commit: CommitFilesystem;
+  readonly timer: Timer;
+  readonly steps: Pick<Steps, "wait">;
+  readonly plan: ImagePlan;
+  /** What the plan was decided from. */
+  readonly facts: Facts;
   readonly now: () => Instant;
-  /** The node as it is now. Rejects if a list fails. */
-  readonly look: () => Promise<FreshNode>;
+  /** The node as it is now, once no pod is starting for which the pass waits. Rejects if a list fails. */
+  readonly look: () => Promise<Snapshot>;
   /** On abort, the removal in flight is finished. */
-  readonly signal: AbortSignal;
-  /** For a pass under pressure: the targets as the disks are now; none ends the pass. */
-  readonly retarget?: (() => Promise<readonly ImageTarget[]>) | undefined;
+  readonly stop: AbortSignal;
+  /** Ends waits for space. */
+  readonly soonest: AbortSignal;
   /** Called with each item as soon as it is done. */
   readonly done: (item: ImageItem) => void;
-  /** Called before each removal. */
-  readonly starting?: (() => void) | undefined;
 }
 
 /** Never rejects: failures are in the outcome. */
-export async function removeImages(execution: ImageExecution) {
+export async function removeImages(execution: ImageExecution): Promise<ImageOutcome> {
   const removals = new ImageRemovals(execution);
-  return removals.executed(await removals.run());
+  return removals.outcome(await removals.run());
 }
 
 class ImageRemovals {
   readonly #execution: ImageExecution;
-  readonly #limits: ImageLimits;
-  readonly #signal: AbortSignal;
   readonly #meter: Meter;
-  readonly #stopRule: StopRule;
-  readonly #recheck: ReturnType<typeof freshJudgement>;
-  /** Removals in a row without an answer, on which the runtime may still be working. */
-  #silent = 0;
-  /** Since when the pass has waited, for its next removal. */
-  #idleNs = 0n;
-  readonly #removing: Removing;
+  readonly #stores: Snapshot["filesystems"];
   readonly #items: ImageItem[] = [];
-  /** Measured for the items so far. */
-  #itemsBytes = 0n;
   readonly #ghosts: Image[] = [];
-  readonly #removed = new Set<ImageId>();
+  readonly #gone = new Set<ImageId>();
+  /** Images of the plan that were missing from a list of this pass. */
+  readonly #missed = new Set<ImageId>();
+  #judged: { readonly snapshot: Snapshot; readonly recheck: Recheck } | null = null;
+  #estimatedBytes = 0n;
+  #summed: readonly ImageTarget[] | null = null;
+  /** Reported sizes of what was removed for the targets. */
+  readonly #sizes: bigint[] = [];
+  #streak: Streak | null = null;
+  /** Removals in a row without an answer, on which the runtime may still be working. */
+  #unanswered = 0;
   #error: string | null = null;
+  #nothingFreed: NothingFreed | null = null;
 
   constructor(execution: ImageExecution) {
-    const { facts, timer, signal } = execution;
-    const { snapshot } = facts;
-    const limits = facts.limits.images;
+    const { plan, facts } = execution;
     this.#execution = execution;
-    this.#limits = limits;
-    this.#signal = signal;
-    this.#meter = new Meter(execution);
-    this.#stopRule = new StopRule(execution, this.#meter);
-    this.#recheck = freshJudgement(execution);
-    const others = new OthersRemovals(timer, signal);
-    this.#removing = { ...execution, info: snapshot.runtime, others };
+    this.#stores = facts.snapshot.filesystems.filter(({ roles }) => roles.includes("imagefs"));
+    this.#meter = new Meter({ ...execution, stores: this.#stores, targets: plan.targets });
   }
 
   async run(): Promise<ImageEnd> {
-    const { plan } = this.#execution;
-    // The kubelet removes for age before it looks at the disk, so there can be candidates although the disk's figures
-    // are invalid.
+    const { plan, stop } = this.#execution;
     if (plan.blocks.length > 0 && plan.candidates.length === 0) return blockedEnd(plan);
     if (plan.candidates.length === 0 && plan.targets.length === 0) return "nothing-to-do";
     try {
-      await this.#meter.start();
-      this.#stopRule.begin();
-      const aged = plan.candidates.filter(isAged);
-      if (plan.blocks.length > 0) return (await this.#removeAged(aged)) ?? blockedEnd(plan);
-      const rest = plan.candidates.filter((candidate) => !isAged(candidate));
-      return (await this.#removeAged(aged)) ?? (await this.#removeForTargets(rest));
+      await this.#meter.read();
+      for (const candidate of plan.candidates) {
+        const end = await this.#step(candidate);
+        if (end !== null) return end;
+      }
+      return await this.#endOfAll();
     } catch (thrown) {
       this.#error = messageOf(thrown);
-      return this.#signal.aborted ? "stopped" : "observation-failed";
+      return stop.aborted ? "stopped" : "observation-failed";
     }
   }
 
-  async #removeAged(aged: readonly ImageCandidate[]): Promise<ImageEnd | null> {
-    for (const candidate of aged) {
-      const end = await this.#step(candidate, { kind: "age" });
-      if (end !== null) return end;
-    }
-    const failed = this.#items.some((item) => item.result.kind === "failed");
-    return failed && this.#limits.compat === "kubelet" ? "age-removal-errors" : null;
-  }
-
-  async #removeForTargets(candidates: readonly ImageCandidate[]): Promise<ImageEnd> {
-    const { plan } = this.#execution;
-    if (plan.targets.length === 0) {
-      // What is over the maximum age and could not be removed is what such a pass has to reach.
-      if (this.#items.some(({ result }) => isFailed(result))) return "candidates-exhausted";
-      return this.#items.length > 0 ? "target-reached" : "nothing-to-do";
-    }
-    if (this.#limits.accounting === "reported") {
-      this.#meter.countForTargets();
-      if (this.#items.length > 0) this.#stopRule.begin(await this.#meter.targetsNow());
-    }
-    if (this.#items.length > 0) await this.#stopRule.settleAged();
-    for (const candidate of candidates) {
-      const reached = this.#stopRule.reached();
-      if (reached !== null) return reached;
-      if (this.#stopRule.isFutile(this.#items)) return "futile";
-      const trigger = candidate.triggers[0] ?? { kind: "space" };
-      const end = await this.#step(candidate, trigger);
-      if (end !== null) return end;
-    }
-    return this.#stopRule.reachedAfterAll() ?? "candidates-exhausted";
-  }
-
-  /** Processes one candidate; `null` to continue with the next. */
-  async #step(planned: ImageCandidate, trigger: ImageTrigger): Promise<ImageEnd | null> {
-    const { timer, facts } = this.#execution;
-    this.#idleNs = timer.monotonicNs();
-    if (this.#signal.aborted) return "stopped";
-    const { fresh, loss } = await this.#listAndMeasure();
-    this.#creditLate();
-    if (this.#signal.aborted) return "stopped";
-    // Others may have freed space while this pass waited or listed.
-    const relieved = trigger.kind === "age" ? null : this.#stopRule.reached();
-    if (relieved !== null) return relieved;
-    this.#error = loss;
-    if (loss !== null) return "nothing-freed";
-    const candidate = withListed(planned, fresh.snapshot.images, facts.ledger);
-    const startedAt = this.#execution.now();
-    const startNs = timer.monotonicNs();
-    const keep =
-      this.#recheck(candidate, fresh) ??
-      childStillThere(candidate, this.#removed, fresh.snapshot.images);
+  /** One candidate; `null` to go on with the next. */
+  async #step(candidate: ImageCandidate): Promise<ImageEnd | null> {
+    const { stop, look, done, now, timer } = this.#execution;
+    if (stop.aborted) return "stopped";
+    const node = await look();
+    if (stop.aborted) return "stopped";
+    await this.#meter.read();
+    if (await this.#hasNoRoom(node)) return "no-room";
+    const forAge = candidate.triggers.some(({ kind }) => kind === "age");
+    if (!forAge && this.#hasAgeErrors()) return "age-removal-errors";
+    const end = forAge ? null : await this.#endByDisk(node);
+    if (end !== null) return end;
+    const keep = this.#keepReason(candidate, node);
+    const [startedAt, startNs] = [now(), timer.monotonicNs()];
     const result: ImageResult =
-      keep === null ? await this.#remove(candidate, trigger) : { kind: "skipped", reason: keep };
-    const took = duration(timer.monotonicNs() - startNs);
-    const item: ImageItem = { candidate, trigger, result, startedAt, took };
+      keep === null ? await this.#remove(candidate) : { kind: "skipped", reason: keep };
+    const item: ImageItem = {
+      candidate,
+      trigger: candidate.triggers[0] ?? { kind: "space" },
+      result,
+      startedAt,
+      took: duration(timer.monotonicNs() - startNs),
+    };
     this.#items.push(item);
-    if (result.kind === "removed") this.#itemsBytes += result.measuredBytes;
-    if (result.kind === "removed") this.#removed.add(candidate.image.id);
-    this.#execution.done(item);
-    if (this.#error !== null) return this.#signal.aborted ? "stopped" : "observation-failed";
+    done(item);
+    if (this.#error !== null)
+      return isForWantOfSpace(this.#error) ? "no-room" : "observation-failed";
     // What blocks one image blocks the rest of the pass: a hold that began, a use that could not be read.
     if (keep?.kind === "blocked") return "blocked";
-    return this.#stopRule.end();
+    return this.#endIfNothingFreed(result);
   }
 
-  /** What appeared since the last removal is its own, so that the items add up to the total. */
-  #creditLate(): void {
-    const bytes = this.#meter.totals().measuredFreedBytes - this.#itemsBytes;
-    const at = this.#items.findLastIndex(({ result }) => result.kind === "removed");
-    const last = this.#items[at];
-    if (bytes <= 0n || last === undefined) return;
-    this.#items[at] = { ...last, lateBytes: (last.lateBytes ?? 0n) + bytes };
-    this.#itemsBytes += bytes;
+  async #remove(candidate: ImageCandidate): Promise<ImageResult> {
+    const { passes } = this.#execution;
+    const { image, estimateBytes } = candidate;
+    const { freeBytes: freeBefore, ns: startNs } = this.#meter;
+    const removed = await removeImage(this.#execution, candidate);
+    this.#unanswered = removed.isUnanswered ? this.#unanswered + 1 : 0;
+    if (removed.kind !== "gone") return this.#notRemoved(candidate, removed);
+    passes.removed(image.id);
+    this.#gone.add(image.id);
+    this.#estimatedBytes += estimateBytes;
+    if (!candidate.triggers.some(({ kind }) => kind === "age")) this.#sizes.push(image.sizeBytes);
+    // What the runtime answered is recorded in any case.
+    const isMeasured = await this.#meter.read().then(
+      () => true,
+      (thrown: unknown) => {
+        this.#error = messageOf(thrown);
+        return false;
+      },
+    );
+    const gainedBytes = isMeasured ? this.#meter.freeBytes - freeBefore : 0n;
+    this.#streak = streakAfter(this.#streak, {
+      estimatedBytes: estimateBytes,
+      gainedBytes,
+      freeBefore,
+      startNs,
+    });
+    if (isMeasured && this.#streak === null)
+      for (const { device } of this.#stores) passes.gaveBack(device);
+    return { kind: "removed", reportedBytes: image.sizeBytes, measuredBytes: gainedBytes };
   }
 
-  /** Others wrote or deleted while this pass waited for a list or a container. */
-  async #retarget(): Promise<void> {
-    const { retarget, timer } = this.#execution;
-    if (retarget === undefined || timer.monotonicNs() - this.#idleNs < RETARGET_NS) return;
-    await this.#stopRule.retarget(await retarget());
-    this.#idleNs = timer.monotonicNs();
-  }
-
-  /** Measures last, so that nothing comes between it and the removal; if it hangs, the lists are too old. */
-  async #listAndMeasure() {
-    const { timer, disk } = this.#execution;
-    for (let attempt = 1; ; attempt += 1) {
-      const fresh = await this.#execution.look();
-      const startNs = timer.monotonicNs();
-      await this.#retarget();
-      const loss = this.#limits.compat === "none" ? await lossWords(fresh.snapshot, disk) : null;
-      await this.#meter.beforeRemoval();
-      if (timer.monotonicNs() - startNs < MEASURE_NS_MAX) return { fresh, loss };
-      if (attempt === MEASURE_ATTEMPTS)
-        throw new HostError("stat", `cannot measure the disks: ${attempt} attempts took too long`);
+  #notRemoved({ image }: ImageCandidate, removed: ImageRemoved): ImageResult {
+    const { passes } = this.#execution;
+    if (removed.kind === "busy")
+      return { kind: "skipped", reason: changed("another removal of it is in progress") };
+    passes.notRemoved(image.id);
+    if (removed.kind === "ghost") {
+      if (passes.isGhostAgain(image.id)) this.#ghosts.push(image);
+      return { kind: "ghost" };
     }
+    if (removed.kind === "unseen") this.#error = removed.message;
+    if (isForWantOfSpace(removed.failure)) this.#error = messageOf(removed.failure);
+    // Further requests would remove more than needed.
+    if (this.#unanswered >= UNANSWERED_MAX)
+      this.#error ??= `${this.#unanswered} removals in a row got no answer, and the runtime may still be working on them; the rest is left to the next pass`;
+    if (removed.failure === null)
+      return { kind: "removed", reportedBytes: image.sizeBytes, measuredBytes: 0n };
+    return {
+      kind: "failed",
+      message: messageOf(removed.failure),
+      code: failureCode(removed.failure),
+    };
   }
 
-  async #remove(candidate: ImageCandidate, trigger: ImageTrigger): Promise<ImageResult> {
-    this.#execution.starting?.();
-    const removed = await removeImage(this.#removing, candidate, this.#signal);
-    try {
-      return await this.#resultOf(candidate, removed, trigger);
-    } catch (thrown) {
-      // The runtime's answer is recorded in any case, but its effect can no longer be measured, so the pass ends.
-      this.#error = messageOf(thrown);
-      return unseen(candidate.image);
+  /** Why it is kept after all, by the node as it is now and the newest records; `null`: it may be removed. */
+  #keepReason(candidate: ImageCandidate, node: Snapshot): ImageKeepReason | null {
+    const { facts, memory, hold } = this.#execution;
+    if (hold().kind !== "none") return { kind: "blocked", block: "on-hold" };
+    if (this.#judged?.snapshot !== node) {
+      const listed = new Set(node.images.map(({ id }) => id));
+      for (const { id } of facts.snapshot.images) if (!listed.has(id)) this.#missed.add(id);
+      const now = {
+        ...facts,
+        snapshot: node,
+        hold: { kind: "none" } as const,
+        awaited: "all" as const,
+      };
+      this.#judged = { snapshot: node, recheck: recheckImages(now) };
     }
+    const isAnother =
+      this.#missed.has(candidate.image.id) ||
+      isRecreated(candidate, facts.ledger, memory.current());
+    return (
+      this.#judged.recheck(candidate, this.#gone) ??
+      (isAnother ? changed("it was removed and created again") : null)
+    );
   }
 
-  async #resultOf(
-    candidate: ImageCandidate,
-    removed: ImageRemoved,
-    trigger: ImageTrigger,
-  ): Promise<ImageResult> {
-    const isSilent = removed.kind === "failed" && removed.isUnanswered;
-    this.#silent = isSilent ? this.#silent + 1 : 0;
-    switch (removed.kind) {
-      case "gone":
-        return await this.#stopRule.removed(candidate, trigger);
-      case "ghost":
-        this.#ghosts.push(candidate.image);
-        await this.#meter.afterGhost();
-        return { kind: "ghost" };
-      case "busy":
-        return { kind: "skipped", reason: changed("another removal of it is in progress") };
-      case "failed":
-        // Further requests would remove more than needed.
-        if (this.#silent >= UNANSWERED_MAX) this.#error = silentWords(this.#silent);
-        return failedResult(removed.failure);
-      case "unseen":
-        this.#error = removed.message;
-        return removed.failure === null ? unseen(candidate.image) : failedResult(removed.failure);
+  #verdict(node: Snapshot): Verdict {
+    const { plan, facts } = this.#execution;
+    if (plan.accounting === "reported") return this.#summedVerdict();
+    const hasBudget = plan.targets.some(({ kind }) => kind === "store-bytes");
+    const left = distinctImages(node.images, "any").filter(({ id }) => !this.#gone.has(id));
+    return verdictOf(plan.targets, {
+      readings: this.#meter.readings,
+      storeBytes: hasBudget ? layersOf(node.images, facts.ledger).sizeOf(left) : 0n,
+      estimatedBytes: this.#estimatedBytes,
+    });
+  }
+
+  /** The kubelet's: its space pass begins with the disk as its age pass left it. */
+  #summedVerdict(): Verdict {
+    this.#summed ??= targetsNow(this.#execution.plan.targets, this.#meter.readings);
+    return summedVerdict(this.#summed, this.#sizes);
+  }
+
+  /** Whether the targets are reached, or by the estimates should be; `null` to go on. */
+  async #endByDisk(node: Snapshot): Promise<ImageEnd | null> {
+    const verdict = this.#verdict(node);
+    if (verdict === "reached") return "target-reached";
+    if (verdict === "go-on") return null;
+    await this.#wait(() => this.#verdict(node) === "reached");
+    return this.#verdict(node) === "reached" ? "target-reached" : "estimated";
+  }
+
+  /** They end the kubelet's pass before it looks at the disk. */
+  #hasAgeErrors(): boolean {
+    const ofAge = this.#items.filter(({ trigger }) => trigger.kind === "age");
+    const isKubelet = this.#execution.plan.accounting === "reported";
+    return isKubelet && ofAge.some(({ result }) => result.kind === "failed");
+  }
+
+  async #endOfAll(): Promise<ImageEnd> {
+    const { plan, facts } = this.#execution;
+    if (this.#hasAgeErrors()) return "age-removal-errors";
+    if (plan.blocks.length > 0) return blockedEnd(plan);
+    // Without a candidate left, a target of 0 is met without a removal.
+    if (this.#sizes.length === 0) this.#sizes.push(0n);
+    if (plan.targets.length > 0)
+      return (
+        (await this.#endByDisk(this.#judged?.snapshot ?? facts.snapshot)) ?? "candidates-exhausted"
+      );
+    if (this.#items.some(({ result }) => isFailed(result))) return "candidates-exhausted";
+    return this.#items.length > 0 ? "target-reached" : "nothing-to-do";
+  }
+
+  /** Removals in a row that gave nothing back, though the pass waited and looked at what others write. */
+  async #endIfNothingFreed(result: ImageResult): Promise<ImageEnd | null> {
+    const { passes, timer, steps, soonest, stop, facts } = this.#execution;
+    const streak = this.#streak;
+    if (this.#execution.plan.accounting === "reported") return null;
+    if (result.kind !== "removed" || !isTelling(streak)) return null;
+    const gaveBack = (): boolean =>
+      !gaveNothing(
+        streak,
+        { freeBytes: this.#meter.freeBytes, ns: this.#meter.ns },
+        { writtenBytes: 0n, ns: 1n },
+      );
+    await this.#wait(gaveBack);
+    const [freeBytes, ns] = [this.#meter.freeBytes, this.#meter.ns];
+    if (!gaveBack()) {
+      await steps.wait("space", () => timer.sleep(LOOK_MS, stop));
+      await this.#meter.read();
     }
+    const look = { writtenBytes: freeBytes - this.#meter.freeBytes, ns: this.#meter.ns - ns || 1n };
+    this.#streak = null;
+    // A look that was cut short shows nothing.
+    if (stop.aborted || soonest.aborted) return null;
+    if (!gaveNothing(streak, { freeBytes, ns }, look)) return null;
+    for (const { device } of this.#stores)
+      passes.gaveNothing(
+        device,
+        this.#meter.readings.get(device)?.availableBytes ?? 0n,
+        facts.limits.memory.imageGcPeriod,
+      );
+    const { removals, estimatedBytes } = streak;
+    const filesystem = this.#stores[0]?.path ?? "";
+    this.#nothingFreed = {
+      filesystem,
+      removals,
+      estimatedBytes,
+      gainedBytes: freeBytes - streak.freeBefore,
+    };
+    return "nothing-freed";
   }
 
-  executed(end: ImageEnd) {
-    this.#creditLate();
-    const reportedFreedBytes = this.#items.reduce((sum, item) => sum + reportedOf(item), 0n);
-    // What was cancelled on request has not failed.
-    const error = end === "stopped" ? null : this.#error;
-    const nothingFreed = this.#stopRule.nothingFreed();
-    const why = end === "nothing-freed" && nothingFreed !== undefined ? { nothingFreed } : {};
-    const lists = { items: this.#items, ghosts: this.#ghosts, reportedFreedBytes };
-    const outcome: ImageOutcome = { end, error, ...lists, ...why, ...this.#meter.totals() };
-    return { outcome, freed: this.#stopRule.freed() };
+  async #wait(isEnough: () => boolean): Promise<void> {
+    const { passes, steps, soonest } = this.#execution;
+    if (!passes.mayWait()) return;
+    const isInVain = await steps.wait("space", () => this.#meter.waitForSpace(isEnough, soonest));
+    if (isInVain) passes.waitedInVain();
+  }
+
+  async #hasNoRoom({ runtime, filesystems }: Snapshot): Promise<boolean> {
+    if (!isCrio(runtime)) return false;
+    for (const filesystem of filesystems) {
+      const reading =
+        this.#meter.readings.get(filesystem.device) ??
+        (await this.#execution.disk.measure(filesystem.path));
+      if (!lacksRoom(filesystem, reading)) continue;
+      this.#error = noRoomWords(filesystem.path);
+      return true;
+    }
+    return false;
+  }
+
+  outcome(end: ImageEnd): ImageOutcome {
+    const { plan, stop } = this.#execution;
+    const wanted = plan.targets.flatMap((target) =>
+      "wantedBytes" in target ? [target.wantedBytes] : [],
+    );
+    return {
+      end,
+      // What was cancelled on request has not failed.
+      error: stop.aborted && end === "stopped" ? null : this.#error,
+      items: this.#items,
+      ghosts: this.#ghosts,
+      wantedBytes:
+        wanted.length === 0 ? null : wanted.reduce((most, one) => (one > most ? one : most)),
+      reportedFreedBytes: this.#items.reduce((sum, item) => sum + reportedOf(item), 0n),
+      ...(this.#nothingFreed !== null && { nothingFreed: this.#nothingFreed }),
+      ...this.#meter.totals(),
+    };
   }
 }
-
-const isAged = (candidate: ImageCandidate): boolean =>
-  candidate.triggers.some((trigger) => trigger.kind === "age");
 
 function blockedEnd(plan: ImagePlan): ImageEnd {
   const kinds = new Set(plan.blocks.map(({ kind }) => kind));

@@ -104,6 +104,8 @@ const integer = (minimum: bigint, maximum: bigint): Codec<bigint> =>
 export const bytes = integer(0n, 2n ** 64n - 1n);
 /** A sum or an estimate of sizes, each of which a runtime may report as large as `bytes`. */
 export const amount = integer(0n, 2n ** 96n - 1n);
+/** By how much an amount changed, in either direction. */
+export const change = integer(-(2n ** 96n), 2n ** 96n - 1n);
 const nanoseconds = { ...integer(-(2n ** 63n), 2n ** 63n - 1n), unit: "Ns" } as const;
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a brand exists only for the compiler
 export const durationNs = nanoseconds as Codec<Duration>;

@@ -7,6 +7,7 @@ import {
   amount,
   branded,
   bytes,
+  change,
   count,
   durationNs,
   flag,
@@ -19,9 +20,9 @@ import {
   time,
   word,
 } from "./codec.ts";
-import { chainId, passId } from "./ids.ts";
+import { passId } from "./ids.ts";
 import type { Signal } from "./limits.ts";
-import { type ContainerOutcome, type ImageEnd, type PassKind, type Settled, step } from "./pass.ts";
+import { type ContainerOutcome, type ImageEnd, type PassKind, step } from "./pass.ts";
 import type { Purpose } from "./plan.ts";
 import type { ImageTrigger, Subject } from "./reason.ts";
 import { filesystemFields } from "./snapshot.ts";
@@ -47,13 +48,10 @@ const removalFields = {
   /** What went wrong, or why it was kept. */
   message: nullable(text),
   reportedBytes: nullable(bytes),
-  measuredBytes: nullable(bytes),
-  /** The chain of all layers of an image, and what its removal should free by them; `null`: unknown. */
-  chainId: nullable(branded(chainId)),
-  freesBytes: nullable(amount),
-  freesAtLeastBytes: nullable(amount),
-  freesAtMostBytes: nullable(amount),
-  settled: nullable(word<Settled>()),
+  /** Below 0 if others wrote more meanwhile. */
+  measuredBytes: nullable(change),
+  /** About what the removal of an image should free. */
+  estimateBytes: nullable(amount),
   at: time,
   took: nullable(durationNs),
 };
@@ -83,7 +81,7 @@ export const passRow = record({
   wantedBytes: nullable(amount),
   reportedFreedBytes: nullable(amount),
   /** By images and containers together, as far as measured; `reportedFreedBytes` is of images. */
-  measuredFreedBytes: nullable(amount),
+  measuredFreedBytes: nullable(change),
   availableBeforeBytes: nullable(bytes),
   availableAfterBytes: nullable(bytes),
   capacityBytes: nullable(bytes),
@@ -95,6 +93,8 @@ const {
   imageUsedBytes: _,
   imageInodesUsed: __,
   containerUsedBytes: ___,
+  freeBytes: ____,
+  reservedBytes: _____,
   ...disk
 } = filesystemFields;
 

@@ -14,7 +14,6 @@ export type SandboxId = Brand<string, "SandboxId">;
 /** A pod's UID, from label `io.kubernetes.pod.uid`; "" if Kubernetes did not create the pod. */
 export type PodUid = Brand<string, "PodUid">;
 /** A sandbox and the name of a container in it: `SANDBOX/NAME`. */
-export type CreationId = Brand<string, "CreationId">;
 /** One pass of the collector, for logs, history and reports: `YYYYMMDDTHHMMSSZ-xxxxxx`. */
 export type PassId = Brand<string, "PassId">;
 
@@ -29,11 +28,6 @@ export const containerId = (text: string): ContainerId => text as ContainerId;
 export const sandboxId = (text: string): SandboxId => text as SandboxId;
 export const podUid = (text: string): PodUid => text as PodUid;
 export const chainId = (text: string): ChainId => text as ChainId;
-export const creationKey = (text: string): CreationId => text as CreationId;
-export const creationId = (of: {
-  readonly sandboxId: SandboxId;
-  readonly name: string;
-}): CreationId => creationKey(`${of.sandboxId}/${of.name}`);
 export const passId = (text: string): PassId => text as PassId;
 
 /** Begins the ID that stands for the boot within one process. */

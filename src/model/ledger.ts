@@ -1,11 +1,9 @@
 /** The records kept between observations. `remember` in policy makes the next ledger; the store saves it. */
 
 import {
-  amount,
   branded,
   bytes,
   chains,
-  count,
   durationNs,
   flag,
   inField,
@@ -21,38 +19,8 @@ import {
   time,
   watchedNs,
 } from "./codec.ts";
-import {
-  type ChainId,
-  chainId,
-  containerId,
-  creationKey,
-  imageId,
-  type PodUid,
-  podUid,
-  sandboxId,
-} from "./ids.ts";
+import { type ChainId, chainId, containerId, imageId, podUid, sandboxId } from "./ids.ts";
 import type { Duration, Instant, ObservedTime } from "./time.ts";
-
-/** An image that is still listed after its removal, which was answered or may still be in progress. */
-const ghost = record({
-  since: time,
-  attempts: count,
-  /** Not tried again before. */
-  retryWatched: watchedNs,
-  /** When a removal was first answered; `null`: none was. */
-  answeredWatched: nullable(watchedNs),
-  /** A second answer at least an hour later: not tried again until its names or the runtime change. */
-  isFinal: flag,
-  /** Names by which it was first listed after that answer, which may have taken some; `null` until then. */
-  names: nullable(text),
-  /** The runtime of the last attempt, as `NAME/VERSION`. */
-  runtime: text,
-  /** Tells one start of that runtime from another; "" if unknown. */
-  instance: text,
-  /** Whether a removal that was cut off has been tried again at once, which happens only once. */
-  retriedAtOnce: flag,
-});
-export type Ghost = Of<typeof ghost>;
 
 export const imageFields = {
   firstSeenAt: time,
@@ -65,7 +33,6 @@ export const imageFields = {
   /** Sorted tags and digests; if they change, the minimum age restarts. */
   names: text,
   sizeBytes: bytes,
-  ghost: nullable(ghost),
 };
 export type ImageRecord = RecordOf<typeof imageFields>;
 
@@ -76,7 +43,6 @@ export const unusedRecord = (
   ageRestartedWatched: null,
   lastUsedAt: null,
   lastUsedWatched: null,
-  ghost: null,
   ...of,
 });
 
@@ -99,72 +65,6 @@ const pod = record({
   deadSinceWatched: nullable(watchedNs),
 });
 export type PodRecord = Of<typeof pod>;
-
-/** A container that the kubelet is creating, by the mark that it makes just before it calls the runtime. */
-export const containerCreation = record({
-  podUid: branded(podUid),
-  sandboxId: branded(sandboxId),
-  /** "": the pod's directory cannot be read, and its ready sandbox has no container. */
-  name: text,
-  /** The time of the mark; of the sandbox if `name` is "". */
-  markedAt: time,
-});
-export type ContainerCreation = Of<typeof containerCreation>;
-
-/** The kubelet's directory of a container, which holds a file. */
-export interface ContainerMark {
-  readonly podUid: PodUid;
-  readonly name: string;
-  /** Its last change: the kubelet makes a file in it just before it creates each instance. */
-  readonly at: Instant;
-}
-
-export interface MarkReading {
-  readonly marks: readonly ContainerMark[];
-  /** Pods whose marks cannot be read. */
-  readonly unreadable: ReadonlySet<PodUid>;
-}
-
-/** A container that is being created, or (name "") a new sandbox without a container. */
-const creation = record({
-  sandboxId: branded(sandboxId),
-  name: text,
-  /** The first mark that crigc saw. */
-  markedAt: time,
-  firstSeenWatched: watchedNs,
-  /** Whether a pass under pressure has waited for it. */
-  awaited: flag,
-});
-export type CreationRecord = Of<typeof creation>;
-
-/** Removals in a row on one filesystem that gave no space back. */
-const nothingFreed = record({
-  /** Those that no image with unknown layers could share. */
-  knownSharers: count,
-  removals: count,
-  /** As after the last of them; if much more is available later, the record ends. */
-  availableBytes: bytes,
-  capacityBytes: bytes,
-  /** Passes that ended for it in a row; from the first on, one image is tried after each pause. */
-  pauses: count,
-  /** When the next one is tried. */
-  retryWatched: watchedNs,
-});
-export type NothingFreedRecord = Of<typeof nothingFreed>;
-
-/** The measured and expected bytes of removals whose sharers were all known and whose layers tell what they free. */
-const gain = record({
-  removals: count,
-  /** In the unit of reported sizes. */
-  estimatedBytes: amount,
-  measuredBytes: amount,
-  /** The latest of them, for the largest gain. */
-  recentRemovals: count,
-  largestPerMille: amount,
-  /** Observed time of the latest removal. */
-  measuredWatched: watchedNs,
-});
-export type GainRecord = Of<typeof gain>;
 
 /** What an image was built from, by its verbose status; it never changes for an image ID. */
 export interface ImageOrigin {
@@ -196,16 +96,11 @@ export const ledgerMaps = {
   images: mapBy("id", imageId, record(imageFields)),
   containers: mapBy("id", containerId, container),
   pods: mapBy("uid", podUid, pod),
-  creations: mapBy("id", creationKey, creation),
   /** The image that a sandbox's own status names, read once; "" if it names none. */
   sandboxImages: mapBy("id", sandboxId, inField("name", text)),
   origins: mapBy("id", imageId, origin),
   /** By the last chain of the run. */
   layers: mapBy("last", chainId, layerRun),
-  /** By `NAME/VERSION` of the runtime. */
-  gains: mapBy("runtime", String, gain),
-  /** By the filesystem's path. */
-  nothingFreed: mapBy("path", String, nothingFreed),
 };
 
 /** The rest of the ledger: one row. */
@@ -226,8 +121,6 @@ export const stateFields = {
   ageRestartDue: flag,
   /** Whether any container was listed at the last observation. */
   hadContainers: flag,
-  /** Passes in a row, none under pressure, that waited for containers being created and removed no image. */
-  heldUpPasses: count,
 };
 
 /** The whole ledger, as in a recorded node. */
@@ -248,11 +141,7 @@ export const emptyLedger: Ledger = {
   images: new Map(),
   containers: new Map(),
   pods: new Map(),
-  creations: new Map(),
-  heldUpPasses: 0,
   sandboxImages: new Map(),
   origins: new Map(),
   layers: new Map(),
-  gains: new Map(),
-  nothingFreed: new Map(),
 };

@@ -14,16 +14,12 @@ import type {
 import type { Image, Sandbox } from "./snapshot.ts";
 import type { Duration, Instant } from "./time.ts";
 
-/** When the space of a removed image appeared, as far as the pass saw it. */
-export type Settled = "at-once" | "afterwards" | "not-seen" | "not-waited";
-
 export type ImageResult =
   | {
       readonly kind: "removed";
       readonly reportedBytes: bigint;
-      /** By statfs, from before the call until it settled; never below 0. */
+      /** The growth of the free blocks during the removal: below 0 if others wrote more meanwhile. */
       readonly measuredBytes: bigint;
-      readonly settled: Settled;
     }
   /** The removal succeeded, but the image is still listed; its space does not count. */
   | { readonly kind: "ghost" }
@@ -35,8 +31,6 @@ export interface ImageItem {
   readonly candidate: ImageCandidate;
   readonly trigger: ImageTrigger;
   readonly result: ImageResult;
-  /** What appeared since, before the next removal or the end of the pass. */
-  readonly lateBytes?: bigint;
   readonly startedAt: Instant;
   readonly took: Duration;
 }
@@ -45,25 +39,19 @@ export interface ImageItem {
 export const reportedOf = ({ result }: Pick<ImageItem, "result">): bigint =>
   result.kind === "removed" ? result.reportedBytes : 0n;
 
-/** Of a removed image, with what appeared late. */
-export const withLate = (result: ImageResult, lateBytes = 0n): ImageResult =>
-  result.kind === "removed"
-    ? { ...result, measuredBytes: result.measuredBytes + lateBytes }
-    : result;
-
 export type ImageEnd =
   /** No trigger was met. */
   | "nothing-to-do"
   | "target-reached"
-  /** The pass's own gain adds up to its target as of its start. */
-  | "own-gain-reached"
+  /** By the estimates enough was removed, but the disk does not show it yet; the next pass judges anew. */
+  | "estimated"
   | "candidates-exhausted"
   | "futile"
   | "blocked"
-  /** The time to wait for delayed space is used up; the rest is left to the next pass. */
-  | "settle-exhausted"
-  /** Removals in a row gave no space back, or CRI-O has no room for one that would. */
+  /** Removals in a row gave no space back. */
   | "nothing-freed"
+  /** The runtime has no room to record a removal, which would free nothing. */
+  | "no-room"
   /** Removals for age failed, so the space pass was skipped (`compat: kubelet`). */
   | "age-removal-errors"
   | "invalid-capacity"
@@ -78,11 +66,12 @@ export interface ImageOutcome {
   readonly wantedBytes: bigint | null;
   /** Of all removed images. */
   readonly reportedFreedBytes: bigint;
+  /** The growth of the free blocks during the pass, or below 0. */
   readonly measuredFreedBytes: bigint;
   readonly availableBefore: bigint | null;
   readonly availableAfter: bigint | null;
   readonly capacityBytes: bigint | null;
-  /** The error if `end` is `observation-failed`. */
+  /** The error if `end` is `observation-failed` or `no-room`. */
   readonly error: string | null;
   readonly ghosts: readonly Image[];
   /** If `end` is `nothing-freed`. */
@@ -92,13 +81,10 @@ export interface ImageOutcome {
 /** What ended a pass that gave no space back. */
 export interface NothingFreed {
   readonly filesystem: string;
-  /** In a row, also of earlier passes. */
+  /** In a row. */
   readonly removals: number;
-  /** Of those of this pass. */
   readonly estimatedBytes: bigint;
   readonly gainedBytes: bigint;
-  /** The first pass of this episode. */
-  readonly isNew: boolean;
 }
 
 export type RemovalResult =
@@ -176,6 +162,12 @@ export const outcomeItems = ({
   ...logs,
 ];
 
+/** Whether a pass removed anything. */
+export const hasRemoved = ({ images, containers }: Pick<Pass, "images" | "containers">): boolean =>
+  images?.items.some(({ result }) => result.kind === "removed") === true ||
+  (containers !== null &&
+    (outcomeItems(containers).some(isGone) || containers.logs.some(({ bytes }) => bytes > 0n)));
+
 export const eventReasons = [
   "ImageGCFailed",
   "ContainerGCFailed",
@@ -183,6 +175,7 @@ export const eventReasons = [
   "InvalidDiskCapacity",
   "EvictionThresholdMet",
   "ImageGCFutile",
+  "NothingFreed",
   "KeepRulesInvalid",
   "GhostImage",
   "RecordsLost",
@@ -202,9 +195,9 @@ export type PassKind = "image-gc" | "container-gc" | "pressure" | "gc";
 
 /**
  * What a pass waits for. `turn`: another loop's pass. `lock`: another process. Within other steps, added up: `lists`
- * before removals, removal of `containers`, `creation` of containers, `space` that appears late.
+ * before removals, pods that are `starting`, `space` that appears late.
  */
-export type WaitName = "turn" | "lock" | "lists" | "containers" | "creation" | "space";
+export type WaitName = "turn" | "lock" | "lists" | "starting" | "space";
 
 export const step = record({
   name: word<WaitName | "observe" | "remember" | "decide" | "layers" | "execute" | "store">(),

@@ -1,6 +1,6 @@
 /** A plan: what would be removed, in which order, and why everything else is kept. Plain data. */
 
-import type { ChainId, ImageId } from "./ids.ts";
+import type { ImageId } from "./ids.ts";
 import type { ImageRecord } from "./ledger.ts";
 import type { Signal } from "./limits.ts";
 import type {
@@ -45,7 +45,12 @@ export type Purpose =
   /** Thresholds, ages, budgets: what the periodic loops do. */
   | { readonly kind: "periodic" }
   /** Every unused image that no rule keeps, at any disk usage; `only`: of those selected by hand. */
-  | { readonly kind: "all-unused"; readonly only?: Selection }
+  | {
+      readonly kind: "all-unused";
+      readonly only?: Selection;
+      /** The operator named each of these images. */
+      readonly isByName?: boolean;
+    }
   /** Until the pressure on these signals ends. */
   | { readonly kind: "pressure"; readonly signals: readonly Signal[] };
 
@@ -58,7 +63,7 @@ export type ImageTarget =
       readonly path: string;
       /** Reached when at least this much is available. */
       readonly availableBytes: bigint;
-      /** What was missing when the plan was made; if the pass's own gains add up to it, the pass ends too. */
+      /** What was missing when the plan was made, root's reserve included; once the estimates add up to it, the pass ends too. */
       readonly wantedBytes: bigint;
       /** At or above this the disk no longer triggers; futility is measured against it. */
       readonly relievedBytes: bigint;
@@ -81,13 +86,6 @@ export type ImageTarget =
   /** No target: every candidate is removed. */
   | { readonly kind: "everything"; readonly trigger: ImageTrigger };
 
-/** An inexact amount; `lowerBytes <= estimateBytes <= upperBytes`, in the unit of reported sizes. */
-export interface Bounds {
-  readonly lowerBytes: bigint;
-  readonly estimateBytes: bigint;
-  readonly upperBytes: bigint;
-}
-
 /** An image that no rule keeps, at its place in the order of removal. */
 export interface ImageCandidate {
   readonly image: Image;
@@ -96,36 +94,17 @@ export interface ImageCandidate {
   readonly triggers: readonly ImageTrigger[];
   /** Observed time since the later of first seen and last used. */
   readonly unusedFor: Duration;
-  /** Whether the estimate (by layers, else by reported sizes) expects the pass to reach this image. */
+  /** Whether the estimates expect the pass to reach this image. */
   readonly expected: boolean;
-  /**
-   * What its removal frees after those before it, scaled by what was learned; absent if its layers are unknown, or do
-   * not count.
-   */
-  readonly frees?: Bounds;
-  /** The same in the unit of reported sizes; present if `frees` is. */
-  readonly unscaled?: Bounds;
-  /**
-   * Whether the layers of every image on the node were known, so that no other image shares what `frees` says; present
-   * if `frees` is.
-   */
-  readonly sharersKnown?: boolean;
-  /** The chain that ends with its last layer; present if `frees` is. */
-  readonly chain?: ChainId;
-  /** Candidates before it that have all of its layers: while one of them exists, its removal frees nothing. */
-  readonly follows?: readonly ImageId[];
+  /** About what its removal frees after those before it, in reported sizes; its size if its layers are unknown. */
+  readonly estimateBytes: bigint;
   /** Codes of the rules that were evaluated, in order; none of them keeps it. */
   readonly tried: readonly ImageKeepReason["kind"][];
 }
 
-/** What its removal is expected to free: the estimate from layers, else the reported size. */
-export const expectedBytes = ({ frees, image }: ImageCandidate): bigint =>
-  frees?.estimateBytes ?? image.sizeBytes;
-
 export interface KeptImage {
   readonly image: Image;
   readonly record: ImageRecord;
-  /** As of candidates. */
   readonly reason: ImageKeepReason;
   /** Codes of the rules that were evaluated, in order; the last one decided. */
   readonly tried: readonly ImageKeepReason["kind"][];
@@ -144,8 +123,8 @@ export interface Futility {
 }
 
 export interface InodeBound {
-  /** The most inodes that removing images could free. */
-  readonly bound: bigint;
+  /** The most inodes that removing images could free; `null`: the runtime does not count them. */
+  readonly bound: bigint | null;
   readonly needed: bigint;
   readonly free: bigint;
   readonly capacity: bigint;
@@ -156,8 +135,6 @@ export interface DiskBreakdown {
   readonly availableBytes: bigint;
   /** At most; with writable layers where the runtime does not tell them apart. */
   readonly imagesBytes: bigint;
-  /** At least; 0 if the runtime tells neither what they take nor their layers. */
-  readonly imagesAtLeastBytes: bigint;
   /** Writable layers; `null` if the runtime does not tell them from images. */
   readonly containersBytes: bigint | null;
   readonly logsBytes: bigint | null;
@@ -177,16 +154,14 @@ export interface ImagePlan {
   readonly futility: readonly Futility[];
   /** The percentages by which the disk was judged. */
   readonly usage: readonly DiskUsage[];
-  /** Whether a pass measures the disk after each removal, or adds up reported sizes, as the kubelet does. */
-  readonly accounting: "measured" | "reported";
+  /** `reported`: like the kubelet, a pass adds up the sizes of what it removed; absent: it measures the disk. */
+  readonly accounting?: "reported";
   readonly notes: readonly PlanNote[];
 }
 
 export type PlanNote =
   /** The filesystem reports more available than its capacity. */
   | { readonly kind: "clamped"; readonly path: string }
-  /** Removals gave no space back there: the pass goes on after the first image only if that one does. */
-  | { readonly kind: "one-tried"; readonly path: string }
   /** Why no image is removed for a disk that triggers, while some are removed for something else. */
   | {
       readonly kind: "out-of-reach";

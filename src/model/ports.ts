@@ -4,16 +4,18 @@
  */
 
 import type { HostError } from "./errors.ts";
-import type { ContainerId, ImageId, PodUid, SandboxId } from "./ids.ts";
-import type { ContainerMark, ImageOrigin, Ledger, MarkReading } from "./ledger.ts";
+import type { ContainerId, ImageId, SandboxId } from "./ids.ts";
+import type { ImageOrigin, Ledger } from "./ledger.ts";
 import type { WritableLayers } from "./reports.ts";
 import type {
   Clocks,
   Container,
+  DiskReading,
   Filesystem,
   Image,
   KeepRules,
   LogReading,
+  PodDirectory,
   PodLogDirectory,
   PodReading,
   RuntimeInfo,
@@ -84,19 +86,7 @@ export interface RuntimeReader {
   reportedFilesystems(signal: AbortSignal): Promise<ReportedFilesystems>;
 }
 
-/** The result of statfs for a path. */
-export interface DiskReading {
-  readonly capacityBytes: bigint;
-  readonly availableBytes: bigint;
-  readonly inodes: bigint;
-  readonly inodesFree: bigint;
-  /** With what ext4 reserves for root, which the runtime may use; `undefined`: not asked for. */
-  readonly freeBytes?: bigint;
-  /** Freed space appears only with the filesystem's next commit (btrfs, ZFS). */
-  readonly freesOnCommit?: true;
-  /** The space of deleted files appears milliseconds later (XFS). */
-  readonly freesInBackground?: true;
-}
+export type { DiskReading } from "./snapshot.ts";
 
 /** Has the filesystem of a path commit what it holds back; returns after 5 s at the latest. Never rejects. */
 export type CommitFilesystem = (path: string) => Promise<void>;
@@ -117,11 +107,8 @@ export interface HostReader {
   pods(signal: AbortSignal, before?: PodReading): Promise<PodReading>;
   /** An earlier reading; with new specifications if there is the directory of another pod. */
   newerPods(before: PodReading, signal: AbortSignal): Promise<PodReading>;
-  /** The kubelet's marks of these pods' containers, of those that are `isNew`. Never throws. */
-  containerMarks(
-    pods: readonly PodUid[],
-    isNew: (mark: ContainerMark) => boolean,
-  ): Promise<MarkReading>;
+  /** The kubelet's directories of pods, as they changed since then; `null`: there are none. Throws `HostError`. */
+  podDirectories(since: Instant): Promise<readonly PodDirectory[] | null>;
   /** `null` if the log directory does not exist. Never throws on read errors: these are a reading of kind `failed`. */
   logs(): Promise<LogReading | null>;
 }

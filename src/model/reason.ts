@@ -54,13 +54,6 @@ export type ImageKeepReason =
       /** The first few of them. */
       readonly images: readonly { readonly id: ImageId; readonly name: string }[];
     }
-  /** Its removal succeeded before, and it is still listed. `isFinal`: not tried again until its names or the runtime change. */
-  | {
-      readonly kind: "ghost";
-      readonly since: Instant;
-      readonly attempts: number;
-      readonly isFinal: boolean;
-    }
   | {
       readonly kind: "too-young";
       readonly age: Duration;
@@ -106,11 +99,11 @@ export type ImageBlock =
       readonly kind: "usage-unknown";
       readonly unknown: readonly { readonly subject: string; readonly message: string }[];
     }
-  /** Containers are being created: their images are present, and not in use so far. */
+  /** Their images are present, and not in use so far. */
   | {
       readonly kind: "pod-starting";
-      /** `name` is "" where crigc knows only the sandbox. */
-      readonly containers: readonly { readonly sandboxId: SandboxId; readonly name: string }[];
+      /** `container` is "" where crigc knows only the pod. */
+      readonly pods: readonly { readonly uid: string; readonly container: string }[];
       readonly remaining: Duration;
       readonly until: Instant;
     }
@@ -121,9 +114,11 @@ export type ImageBlock =
       readonly boundBytes: bigint;
       readonly neededBytes: bigint;
       /** If inodes are short; the amounts in bytes are 0 then. */
-      readonly inodes?: { readonly bound: bigint; readonly needed: bigint };
+      readonly inodes?: { readonly bound: bigint | null; readonly needed: bigint };
     }
-  /** Removals in a row gave no space back; after `remaining` one image is tried. */
+  /** CRI-O would lose an image and keep its layers. */
+  | { readonly kind: "no-room"; readonly filesystem: string }
+  /** Removals in a row gave no space back; for `remaining` no image is removed there. */
   | { readonly kind: "nothing-freed"; readonly filesystem: string; readonly remaining: Duration };
 
 /** Why something that belongs to a pod is kept. */

@@ -1,7 +1,6 @@
 /** What reports alone show: disk usage by layers. */
 
 import type { ChainId, ContainerId } from "./ids.ts";
-import type { Bounds } from "./plan.ts";
 import type { Filesystem } from "./snapshot.ts";
 import type { Instant } from "./time.ts";
 
@@ -43,9 +42,9 @@ export interface ImageShare {
   /** Reported sizes, added up: shared layers count for each image. */
   readonly reportedBytes: bigint;
   /** Layers that no other image has, so that removing all of these would free them. In the unit of reported sizes. */
-  readonly unique: Bounds;
+  readonly uniqueBytes: bigint;
   /** Layers that these images share with others. */
-  readonly shared: Bounds;
+  readonly sharedBytes: bigint;
   /** The latest use of any of them; `null`: never seen in use. */
   readonly lastUsedAt: Instant | null;
 }
@@ -63,13 +62,13 @@ export interface ImageUsage {
 export interface ChainLayer {
   readonly chain: ChainId;
   /** How many images have this layer and all layers below it. */
-  readonly through: number;
-  /** The size of all layers up to this one. */
-  readonly path: Bounds;
+  readonly images: number;
+  /** About what it takes, in the unit of reported sizes. */
+  readonly sizeBytes: bigint;
 }
 
 /** An image's layers, and what its removal alone would free. */
 export interface ImageLayers {
   readonly chain: readonly ChainLayer[];
-  readonly frees: Bounds;
+  readonly freesBytes: bigint;
 }

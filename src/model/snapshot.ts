@@ -21,7 +21,7 @@ import {
   time,
 } from "./codec.ts";
 import { containerId, imageId, podUid, sandboxId } from "./ids.ts";
-import { containerCreation, ledgerMaps } from "./ledger.ts";
+import { ledgerMaps } from "./ledger.ts";
 import { compared } from "./values.ts";
 
 /** An image as the runtime lists it. */
@@ -126,6 +126,10 @@ export const filesystemFields = {
   capacityBytes: bytes,
   /** To unprivileged users: space reserved for root counts as used. */
   availableBytes: bytes,
+  /** With what is reserved for root, which the runtime may use; absent: not measured. */
+  freeBytes: optional(bytes),
+  /** What the filesystem reserves for root; 5 % of an ext4 where nothing tells. */
+  reservedBytes: optional(bytes),
   /** 0 if the filesystem has no inode limit. */
   inodes: bytes,
   inodesFree: bytes,
@@ -235,13 +239,14 @@ const clocks = record({
 });
 export type Clocks = Of<typeof clocks>;
 
-/** Read after the lists: a creation that begins in between must not be missed. */
-const creationReading = record({
-  /** After the marks were read. */
-  clocks: clocks,
-  inProgress: list(containerCreation),
+/** The kubelet's directory of a pod, `ROOT/pods/UID`. */
+const podDirectory = record({
+  uid: branded(podUid),
+  bornAt: time,
+  /** The files in its containers' directories; those of a container without a recent change are left out. */
+  files: list(record({ container: text, bornAt: time })),
 });
-export type CreationReading = Of<typeof creationReading>;
+export type PodDirectory = Of<typeof podDirectory>;
 
 /** A node at one moment. Each list is complete: a failed one is an error. Parts that only some passes need record their own. */
 export const snapshotCodec = record({
@@ -263,10 +268,23 @@ export const snapshotCodec = record({
   sandboxImages: ledgerMaps.sandboxImages,
   filesystems: list(record(filesystemFields)),
   pods: podReading,
-  /** `null`: not read, or none in progress. */
-  creations: nullable(creationReading),
+  /** Read after the lists; `null` without the kubelet's directory of pods, absent if not read. */
+  podDirectories: optional(nullable(list(podDirectory))),
   /** `null`: there is no directory of pod logs, or it was not requested. */
   logs: nullable(logReading),
   keep: keepRules,
 });
 export type Snapshot = Of<typeof snapshotCodec>;
+
+/** The result of statfs for a path. */
+export interface DiskReading {
+  readonly capacityBytes: bigint;
+  readonly availableBytes: bigint;
+  readonly inodes: bigint;
+  readonly inodesFree: bigint;
+  /** With what is reserved for root, which the runtime may use; absent: as available. */
+  readonly freeBytes?: bigint;
+  readonly reservedBytes?: bigint;
+  /** Freed space appears only with the filesystem's next commit (btrfs, ZFS). */
+  readonly freesOnCommit?: true;
+}

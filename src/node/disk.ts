@@ -25,7 +25,7 @@ export function diskOf(rootDirectory: () => string): DiskReader {
   return {
     measure: async (path) => {
       const fs = await statOf(path);
-      return { ...readingOf(fs), freeBytes: fs.bfree * unitOf(fs) };
+      return readingOf(fs);
     },
     filesystems: async (reported) => {
       const byDevice = new Map<string, Filesystem>();
@@ -117,16 +117,25 @@ export function readingOf(fs: BigIntStatsFs): DiskReading {
   return {
     capacityBytes: fs.blocks * unitBytes,
     availableBytes: fs.bavail * unitBytes,
+    freeBytes: fs.bfree * unitBytes,
+    reservedBytes: reservedBlocks(fs) * unitBytes,
     inodes: fs.files,
     inodesFree: fs.ffree,
     ...(FREE_ON_COMMIT.has(fs.type) && { freesOnCommit: true }),
-    ...(fs.type === XFS && { freesInBackground: true }),
   };
 }
 
 /** The kernel's numbers of btrfs and ZFS. */
 const FREE_ON_COMMIT: ReadonlySet<bigint> = new Set([0x9123683en, 0x2fc12fc1n]);
-const XFS = 0x58465342n;
+const EXT4 = 0xef53n;
+/** mkfs's default share of an ext4 that only root may use. */
+const RESERVED_PART = 20n;
+
+/** While anything is available, the rest of the free blocks; a filesystem whose reserve is in use does not tell. */
+function reservedBlocks({ type, blocks, bfree, bavail }: BigIntStatsFs): bigint {
+  if (bavail > 0n) return bfree - bavail;
+  return type === EXT4 ? blocks / RESERVED_PART : 0n;
+}
 
 /** The device of the filesystem that a path is on, or would be once it exists. Throws if it cannot be determined. */
 export async function deviceOf(path: string): Promise<string> {

@@ -1,18 +1,17 @@
 /** Decides for the whole node: containers, sandboxes and logs first, then images as if these were already removed. */
-import type { ContainerId } from "../model/ids.ts";
 import type { ContainerPlan, Plan } from "../model/plan.ts";
 import { decideContainers } from "./container/containers.ts";
 import type { Listed } from "./container/ownership.ts";
 import { judgePods, podView } from "./container/pods.ts";
 import type { Facts } from "./facts.ts";
-import { decideImages } from "./image/images.ts";
+import { decideImages, type GoneBefore } from "./image/images.ts";
 import { standingBlocks } from "./image/judge.ts";
 import { selectedContainers, selectionOf } from "./selection.ts";
 
 /** The only way to make a plan, for `plan`, `explain`, dry runs, `gc` and the agent. */
 export function decide(facts: Facts): Plan {
   const containers = facts.parts.containers === "none" ? null : containerPlan(facts);
-  const images = facts.parts.images ? decideImages(facts, removedBefore(containers)) : null;
+  const images = facts.parts.images ? decideImages(facts, goneBefore(containers)) : null;
   return { containers, images };
 }
 
@@ -37,7 +36,8 @@ export function containerPlan(facts: Facts, fresh: Listed | null = null): Contai
   return parts.containers === "logs" ? { ...selected, containers: [], sandboxes: [] } : selected;
 }
 
-function removedBefore(plan: ContainerPlan | null): ReadonlySet<ContainerId> {
-  const removed = plan?.containers.filter(({ decision }) => decision.kind === "remove") ?? [];
+/** Images are judged as if the planned containers were removed. */
+function goneBefore(plan: ContainerPlan | null): GoneBefore {
+  const removed = (plan?.containers ?? []).filter(({ decision }) => decision.kind === "remove");
   return new Set(removed.map(({ container }) => container.id));
 }

@@ -1,23 +1,11 @@
 /** The input of every decision of a pass. */
 
-import type { CreationId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { Limits } from "../model/limits.ts";
 import type { HoldState } from "../model/pass.ts";
 import type { ImageTarget, Purpose } from "../model/plan.ts";
 import type { Snapshot } from "../model/snapshot.ts";
-import type { Instant, ObservedTime } from "../model/time.ts";
-
-/** How long a pass waits for containers that are being created. */
-export interface CreationPatience {
-  /** It has waited, and goes on whatever is being created. */
-  readonly isOver: boolean;
-  /**
-   * Under pressure: the creations that this pass waits for. It waits for no other for which a pass has waited already.
-   * `null`: not under pressure.
-   */
-  readonly own: ReadonlySet<CreationId> | null;
-}
+import type { Duration, Instant, ObservedTime } from "../model/time.ts";
 
 /** The first observation of a process that forgets, like a kubelet, what was seen of images before. */
 export interface AgesFrom {
@@ -45,5 +33,10 @@ export interface Facts {
   readonly agesFrom?: AgesFrom | undefined;
   /** Targets that would end disk pressure; empty for a periodic pass of the agent, which relieves pressure apart. */
   readonly pressureTargets: readonly ImageTarget[];
-  readonly creationPatience: CreationPatience;
+  /** Pods that no longer hold up image removal, because a pass has waited for them; `all`: this pass has waited. */
+  readonly awaited: ReadonlySet<string> | "all";
+  /** Images that could not be removed within the last day. */
+  readonly last: ReadonlySet<string>;
+  /** Devices where removals gave nothing back, and how long no image is removed there. */
+  readonly paused: ReadonlyMap<string, Duration>;
 }

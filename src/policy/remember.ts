@@ -2,22 +2,19 @@
 import type { ContainerId, ImageId, PodUid, SandboxId } from "../model/ids.ts";
 import {
   type ContainerRecord,
-  type Ghost,
   type ImageRecord,
   type Ledger,
   type PodRecord,
+  unusedRecord,
 } from "../model/ledger.ts";
 import type { MemoryLimits } from "../model/limits.ts";
-import type { Image, RuntimeInfo, Snapshot } from "../model/snapshot.ts";
-import { hours, type ObservedTime, watched } from "../model/time.ts";
+import type { Image, Snapshot } from "../model/snapshot.ts";
+import { type Instant, type ObservedTime, watched } from "../model/time.ts";
 import { ageNow, isSameBoot } from "./age-clock.ts";
 import { keyed } from "./by-object.ts";
-import { rememberCreations } from "./image/creations.ts";
 import { distinctImages, namesText } from "./image/image-index.ts";
 import type { Usage } from "./image/usage.ts";
-import { rememberOrigins } from "./layer/origins.ts";
-import { stillNothingFreed } from "./space/freed.ts";
-import { releaseKey } from "./version.ts";
+import { rememberOrigins } from "./origins.ts";
 
 export interface Remember {
   readonly ledger: Ledger;
@@ -56,8 +53,6 @@ export function remember(given: Remember): Ledger {
     images,
     containers,
     pods: input.pods,
-    creations: rememberCreations(ledger, { ...snapshot, now: snapshot.observedAt }, now),
-    heldUpPasses: ledger.heldUpPasses,
     sandboxImages: keyed(
       ledger.sandboxImages,
       snapshot.sandboxes,
@@ -65,8 +60,6 @@ export function remember(given: Remember): Ledger {
     ),
     // Layers are read apart from observations.
     ...rememberOrigins(ledger, snapshot.images, new Map()),
-    gains: ledger.gains,
-    nothingFreed: stillNothingFreed(ledger.nothingFreed, snapshot.filesystems),
   };
 }
 
@@ -84,6 +77,30 @@ export function forgetUnlisted(ledger: Ledger, listed: readonly Pick<Image, "id"
     ledger,
     [...ledger.images.keys()].filter((id) => !there.has(id)),
   );
+}
+
+/** With a record of each listed image that had none; the same ledger if there is none such. */
+export function seeImages(
+  ledger: Ledger,
+  listed: readonly Image[],
+  at: { readonly wall: Instant; readonly watched: ObservedTime },
+): Ledger {
+  // The first observation of a node begins its time.
+  if (ledger.observedAt === null) return ledger;
+  const fresh = listed.filter(({ id }) => !ledger.images.has(id));
+  if (fresh.length === 0) return ledger;
+  const images = new Map(ledger.images);
+  for (const image of fresh)
+    images.set(
+      image.id,
+      unusedRecord({
+        firstSeenAt: at.wall,
+        firstSeenWatched: at.watched,
+        names: namesText(image),
+        sizeBytes: image.sizeBytes,
+      }),
+    );
+  return { ...ledger, images };
 }
 
 /** Restores a record that was dropped for a removal that failed; under other names it is another image. */
@@ -141,16 +158,7 @@ function imageRecord(input: Remember, image: Image, now: ObservedTime): ImageRec
   const before = ledger.images.get(image.id);
   const names = namesText(image);
   const used = usage.users.has(image.id);
-  const { runtime } = snapshot;
-  // A removal without effect often takes the names, so other names do not end every ghost.
-  const ghost = before?.ghost ? ghostNow(before.ghost, { names, runtime, now }) : null;
-  if (
-    !used &&
-    before?.names === names &&
-    before.sizeBytes === image.sizeBytes &&
-    before.ghost === ghost
-  )
-    return before;
+  if (!used && before?.names === names && before.sizeBytes === image.sizeBytes) return before;
   return {
     firstSeenAt: before?.firstSeenAt ?? snapshot.clocks.wall,
     firstSeenWatched: before?.firstSeenWatched ?? now,
@@ -162,7 +170,6 @@ function imageRecord(input: Remember, image: Image, now: ObservedTime): ImageRec
       before === undefined || before.names === names ? (before?.ageRestartedWatched ?? null) : now,
     names,
     sizeBytes: image.sizeBytes,
-    ghost,
   };
 }
 
@@ -178,62 +185,4 @@ function containerRecord(
   return before?.imageVolumes === imageVolumes && before.finishedAt === finishedAt
     ? before
     : { imageVolumes, finishedAt };
-}
-
-/** A ghost, which is still listed after its removal, is tried again after an hour, which doubles with each attempt up to this. */
-const PAUSE_HOURS_MAX = 24;
-
-export interface GhostAttempt {
-  readonly image: Pick<Image, "id">;
-  readonly record: ImageRecord;
-  /** `cut-off`: the runtime went away during the call. */
-  readonly end: "answered" | "unanswered" | "cut-off";
-  readonly runtime: RuntimeInfo;
-}
-
-/** Records an image that is still listed although its removal succeeded, timed out or was cut off. */
-export function rememberGhost(ledger: Ledger, attempt: GhostAttempt): Ledger {
-  if (ledger.observedAt === null) return ledger;
-  const { image, end, runtime } = attempt;
-  const record = ledger.images.get(image.id) ?? attempt.record;
-  const before = record.ghost;
-  const answered = before?.answeredWatched ?? null;
-  const wasRetriedAtOnce = before?.retriedAtOnce === true;
-  const isAtOnce = end === "cut-off" && !wasRetriedAtOnce;
-  const retriedAtOnce = isAtOnce || wasRetriedAtOnce;
-  const attempts = (before?.attempts ?? 0) + 1;
-  const pauses = Math.max(1, attempts - Number(retriedAtOnce));
-  const pauseHours = Math.min(2 ** Math.min(pauses - 1, 10), PAUSE_HOURS_MAX);
-  const ghost: Ghost = {
-    since: before?.since ?? ledger.observedAt,
-    attempts,
-    retryWatched: isAtOnce ? ledger.watched : watched(ledger.watched + hours(pauseHours)),
-    answeredWatched: answered ?? (end === "answered" ? ledger.watched : null),
-    isFinal: end === "answered" && answered !== null && ledger.watched - answered >= hours(1),
-    names: null,
-    runtime: releaseKey(runtime),
-    instance: runtime.instance,
-    retriedAtOnce,
-  };
-  return { ...ledger, images: new Map(ledger.images).set(image.id, { ...record, ghost }) };
-}
-
-/** The ghost at this observation; the same object if nothing changed, `null` if it may be removed like any image. */
-function ghostNow(
-  ghost: Ghost,
-  {
-    names,
-    runtime,
-    now,
-  }: { readonly names: string; readonly runtime: RuntimeInfo; readonly now: ObservedTime },
-): Ghost | null {
-  if (ghost.isFinal) {
-    if (ghost.runtime !== releaseKey(runtime)) return null;
-    if (ghost.names === null) return { ...ghost, names };
-    return ghost.names === names ? ghost : null;
-  }
-  const isRestarted =
-    ghost.instance !== "" && runtime.instance !== "" && ghost.instance !== runtime.instance;
-  if (!isRestarted || ghost.retriedAtOnce || ghost.retryWatched <= now) return ghost;
-  return { ...ghost, retryWatched: now, retriedAtOnce: true };
 }

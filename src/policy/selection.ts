@@ -19,6 +19,10 @@ const NOT_SELECTED = { kind: "not-selected" } as const;
 export const selectionOf = (purpose: Purpose): Selection | null =>
   (purpose.kind === "all-unused" ? purpose.only : undefined) ?? null;
 
+/** Whether the operator named each image, so that one is removed although others have all of its layers. */
+export const isByName = (purpose: Purpose): boolean =>
+  purpose.kind === "all-unused" && purpose.isByName === true;
+
 /**
  * The purpose of the rest of a pass once its containers were collected: the images selected at its start, because the
  * containers no longer show which images belong to a namespace.
@@ -27,7 +31,8 @@ export function remainingPurpose(purpose: Purpose, plan: ImagePlan | null): Purp
   if (selectionOf(purpose) === null) return purpose;
   const kept = (plan?.kept ?? []).filter(({ reason }) => reason.kind !== NOT_SELECTED.kind);
   const selected = [...(plan?.candidates ?? []), ...kept];
-  return { kind: "all-unused", only: selected.map(({ image }) => ({ kind: "id", id: image.id })) };
+  const only = selected.map(({ image }) => ({ kind: "id" as const, id: image.id }));
+  return { kind: "all-unused", only, isByName: isByName(purpose) };
 }
 
 interface SelectionFacts {

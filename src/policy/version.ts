@@ -3,10 +3,6 @@ import type { RuntimeInfo } from "../model/snapshot.ts";
 
 export type Version = readonly [major: number, minor: number, patch: number];
 
-/** Tells one version of a runtime from another. */
-export const releaseKey = ({ name, version }: Pick<RuntimeInfo, "name" | "version">): string =>
-  `${name}/${version}`;
-
 /** The first version that mounts images as volumes. On older ones, a container's mounts do not matter. */
 const FIRST_WITH_IMAGE_VOLUMES: Readonly<Record<string, Version>> = {
   containerd: [2, 1, 0],

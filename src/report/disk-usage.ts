@@ -16,7 +16,7 @@ import { document, jsonOf } from "./document.ts";
 import { imageKeep } from "./image-reasons.ts";
 import { column, type Columns, NAME, Printer, RIGHT } from "./printer.ts";
 import { clean, present, type Screen } from "./terminal.ts";
-import { containerName, counted, dayOf, humanBytes, humanRange } from "./words.ts";
+import { containerName, counted, dayOf, humanBytes } from "./words.ts";
 
 export type View = "repository" | "namespace" | "base";
 
@@ -25,7 +25,6 @@ export interface ImageUsageReport {
   /** Images with unknown layers: each counts as if it shared nothing. */
   readonly imagesWithoutLayers: number;
   /** Measured bytes per estimated byte, learned from removals; `null`: not learned yet. */
-  readonly measuredPerEstimated: number | null;
 }
 
 export interface DiskUsageReport extends ImageUsageReport {
@@ -60,7 +59,6 @@ export type ImageUsageJson = ReturnType<typeof imageUsageJson>;
 export const imageUsageJson = ({ images, ...report }: ImageUsageReport) => ({
   ...shareJson(images.total),
   withoutLayers: report.imagesWithoutLayers,
-  measuredPerEstimated: report.measuredPerEstimated,
   byState: images.byState.map(shareJson),
   byRepository: images.byRepository.map(shareJson),
   byNamespace: images.byNamespace.map(shareJson),
@@ -69,15 +67,17 @@ export const imageUsageJson = ({ images, ...report }: ImageUsageReport) => ({
 
 type ShareJson = ReturnType<typeof shareJson>;
 
-const shareJson = ({ unique, shared, ...row }: ImageShare) => ({
-  ...jsonOf(row, "name", "images", "removable", "reportedBytes", "lastUsedAt"),
-  uniqueBytes: unique.estimateBytes,
-  uniqueAtLeastBytes: unique.lowerBytes,
-  uniqueAtMostBytes: unique.upperBytes,
-  sharedBytes: shared.estimateBytes,
-  sharedAtLeastBytes: shared.lowerBytes,
-  sharedAtMostBytes: shared.upperBytes,
-});
+const shareJson = (share: ImageShare) =>
+  jsonOf(
+    share,
+    "name",
+    "images",
+    "removable",
+    "reportedBytes",
+    "uniqueBytes",
+    "sharedBytes",
+    "lastUsedAt",
+  );
 
 /** Largest first; `null`: unknown. */
 const largestContainers = ({ containers, writableLayers }: DiskUsageReport) =>
@@ -121,26 +121,14 @@ const ROWS_MAX = 20;
 export const shareColumns = (title: string, unknown = ""): Columns<ShareJson> => [
   column(title, ({ name }) => clean(name ?? unknown), NAME),
   column("IMAGES", ({ images }) => String(images), RIGHT),
-  column(
-    "UNIQUE",
-    (it) => boundsText(it.uniqueAtLeastBytes, it.uniqueBytes, it.uniqueAtMostBytes),
-    RIGHT,
-  ),
-  column(
-    "SHARED",
-    (it) => boundsText(it.sharedAtLeastBytes, it.sharedBytes, it.sharedAtMostBytes),
-    RIGHT,
-  ),
+  column("UNIQUE", ({ uniqueBytes }) => humanBytes(uniqueBytes), RIGHT),
+  column("SHARED", ({ sharedBytes }) => humanBytes(sharedBytes), RIGHT),
   column("REPORTED", ({ reportedBytes }) => humanBytes(reportedBytes), RIGHT),
   column("LAST USED", ({ lastUsedAt }) => (lastUsedAt === null ? "never" : dayOf(lastUsedAt))),
 ];
 
 const SHARES =
   "UNIQUE: layers that only these images have. SHARED: layers that other images have too. Both are estimates in the runtime's sizes.";
-
-/** A range where the sizes tell too little about how they are divided. */
-const boundsText = (least: bigint, estimate: bigint, most: bigint): string =>
-  (most - least) * 4n <= estimate ? humanBytes(estimate) : humanRange(least, most);
 
 function printOtherData(
   printer: Printer,
@@ -175,10 +163,8 @@ function printLargest(printer: Printer, title: string, items: readonly Directory
 }
 
 /** What the estimates of layers leave open. */
-export const usageNotes = ({ measuredPerEstimated, withoutLayers }: ImageUsageJson) =>
+export const usageNotes = ({ withoutLayers }: ImageUsageJson) =>
   present([
-    measuredPerEstimated !== null &&
-      `Expect a removal to free about ${measuredPerEstimated.toFixed(1)} times its unique bytes, as past removals on this node did.`,
     withoutLayers > 0 &&
       `The layers of ${counted(withoutLayers, "image")} are unknown; each counts as if it shared nothing.`,
   ]);

@@ -4,7 +4,7 @@ import type { DiskBreakdown, DiskUsage, EvictionMark } from "../model/plan.ts";
 import { filesystemJson, jsonOf } from "./document.ts";
 import type { Printer } from "./printer.ts";
 import { clean, type Colour, paint, present, type Screen } from "./terminal.ts";
-import { humanBytes, humanRange, spaceWords } from "./words.ts";
+import { humanBytes, spaceWords } from "./words.ts";
 
 export type UsageJson = ReturnType<typeof usageJson>;
 
@@ -118,12 +118,11 @@ const cellOf = (percent: number, width: number): number =>
 
 /** What fills a disk, as one clause: for event `ImageGCFutile` and for `plan`. */
 export function breakdownWords(it: DiskBreakdown): string {
-  const together = it.containersBytes === null && it.imagesAtLeastBytes > 0n;
   const parts = present([
-    `${together ? "images and container layers" : "images"} ${humanRange(it.imagesAtLeastBytes, it.imagesBytes)}`,
+    `${it.containersBytes === null ? "images and container layers" : "images"} about ${humanBytes(it.imagesBytes)}`,
     it.containersBytes !== null && `containers ${humanBytes(it.containersBytes)}`,
     it.logsBytes !== null && `pod logs ${humanBytes(it.logsBytes)}`,
-    `other data ${it.imagesAtLeastBytes > 0n && it.imagesAtLeastBytes < it.imagesBytes ? "at least " : ""}${humanBytes(it.otherBytes)}`,
+    `other data ${humanBytes(it.otherBytes)}`,
   ]);
   return `${parts.join(", ")} of ${humanBytes(it.capacityBytes - it.availableBytes)} used`;
 }

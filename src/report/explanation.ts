@@ -118,15 +118,11 @@ type LayersJson = NonNullable<ReturnType<typeof layersJson>>;
 
 const layersJson = (layers: ImageLayers | undefined) =>
   layers && {
-    freesBytes: layers.frees.estimateBytes,
-    freesAtLeastBytes: layers.frees.lowerBytes,
-    freesAtMostBytes: layers.frees.upperBytes,
-    chain: layers.chain.map(({ chain: chainId, through, path }) => ({
+    freesBytes: layers.freesBytes,
+    chain: layers.chain.map(({ chain: chainId, images, sizeBytes }) => ({
       chainId,
-      images: through,
-      sizeToHereBytes: path.estimateBytes,
-      sizeToHereAtLeastBytes: path.lowerBytes,
-      sizeToHereAtMostBytes: path.upperBytes,
+      images,
+      sizeBytes,
     })),
   };
 
@@ -215,27 +211,19 @@ const LAYER_COLUMNS: Columns<LayersJson["chain"][number] & { readonly number: nu
   column("LAYER", ({ number }) => String(number), RIGHT),
   column("CHAIN ID", ({ chainId }) => shortId(chainId)),
   column("IMAGES", ({ images }) => String(images), RIGHT),
-  column(
-    "CUMULATIVE",
-    (it) => estimateWords(it.sizeToHereAtLeastBytes, it.sizeToHereBytes, it.sizeToHereAtMostBytes),
-    RIGHT,
-  ),
+  column("SIZE", ({ sizeBytes }) => `about ${humanBytes(sizeBytes)}`, RIGHT),
 ];
 
 /** From first to last layer, with the number of images that have it. */
 function printLayers(printer: Printer, layers: LayersJson): void {
   const { chain } = layers;
   const shared = chain.filter(({ images }) => images > 1).length;
-  const frees = estimateWords(layers.freesAtLeastBytes, layers.freesBytes, layers.freesAtMostBytes);
   printer.gap();
   printer.say(
-    `${counted(chain.length, "layer")}, ${shared} shared with other images; removing this image alone would free ${frees}.`,
+    `${counted(chain.length, "layer")}, ${shared} shared with other images; removing this image alone would free about ${humanBytes(layers.freesBytes)}.`,
   );
   printer.table(
     LAYER_COLUMNS,
     chain.map((layer, index) => ({ ...layer, number: index + 1 })),
   );
 }
-
-const estimateWords = (least: bigint, estimate: bigint, most: bigint): string =>
-  `${humanBytes(least) === humanBytes(most) ? "" : "about "}${humanBytes(estimate)}`;

@@ -8,9 +8,7 @@ import {
   isGone,
   type Pass,
   type RemovalResult,
-  withLate,
 } from "../model/pass.ts";
-import { expectedBytes } from "../model/plan.ts";
 import { since, toMs } from "../model/time.ts";
 import { podReasons } from "./container-reasons.ts";
 import {
@@ -34,11 +32,12 @@ import {
   removalResultWords,
 } from "./pass-words.ts";
 import { printPlan } from "./plan-table.ts";
-import { freesJson, type KeptJson, planBody } from "./plan.ts";
+import { type KeptJson, planBody } from "./plan.ts";
 import { column, type Columns, NAME, OPTIONAL, Printer, RIGHT } from "./printer.ts";
 import { clean, present, type Screen } from "./terminal.ts";
 import {
   bytesCell,
+  changeCell,
   containerName,
   counted,
   humanBytes,
@@ -87,24 +86,23 @@ const imageOutcomeJson = (outcome: ImageOutcome, pass: Pass) => ({
   ghosts: outcome.ghosts.map(imageJson),
 });
 
-/** The estimate of all removals by layers, else by reported sizes; `null` if no layers are known. */
-function estimatedBytes({ items }: ImageOutcome): bigint | null {
-  const removed = items.filter(({ result }) => result.kind === "removed");
-  return removed.every(({ candidate }) => candidate.frees === undefined)
-    ? null
-    : removed.reduce((sum, { candidate }) => sum + expectedBytes(candidate), 0n);
-}
+/** About what the removals free, by the estimates. */
+const estimatedBytes = ({ items }: ImageOutcome): bigint =>
+  items.reduce(
+    (sum, { result, candidate }) =>
+      result.kind === "removed" ? sum + candidate.estimateBytes : sum,
+    0n,
+  );
 
 type ImageItemJson = ReturnType<typeof imageItemJson>;
 
-const imageItemJson = ({ candidate, trigger, result, lateBytes, ...item }: ImageItem) => ({
+const imageItemJson = ({ candidate, trigger, result, ...item }: ImageItem) => ({
   id: candidate.image.id,
   name: imageName(candidate.image),
   ...jsonOf(candidate.image, "repoTags", "sizeBytes"),
-  ...freesJson(candidate),
-  ...jsonOf(candidate, "unusedFor"),
+  ...jsonOf(candidate, "estimateBytes", "unusedFor"),
   trigger: imageTrigger.json(trigger),
-  result: imageResultJson(withLate(result, lateBytes)),
+  result: imageResultJson(result),
   ...jsonOf(item, "startedAt", "took"),
 });
 
@@ -178,10 +176,10 @@ const IMAGE_COLUMNS: Columns<ImageItemJson> = [
   column("IMAGE", ({ name }) => name, NAME),
   column("SIZE", ({ sizeBytes }) => humanBytes(sizeBytes), RIGHT),
   // Estimated by layers, next to what was freed.
-  column("ESTIMATE", ({ freesBytes }) => bytesCell(freesBytes), OPTIONAL),
+  column("ESTIMATE", ({ estimateBytes }) => bytesCell(estimateBytes), OPTIONAL),
   column(
     "FREED",
-    ({ result }) => bytesCell(result.kind === "removed" ? result.measuredBytes : null),
+    ({ result }) => changeCell(result.kind === "removed" ? result.measuredBytes : null),
     RIGHT,
   ),
   column("TOOK", ({ tookMs }) => humanMs(tookMs), RIGHT),
@@ -192,7 +190,7 @@ const IMAGE_COLUMNS: Columns<ImageItemJson> = [
 /** The result without its bytes, which have their own column. */
 function resultTitle(result: ImageItemJson["result"]): string {
   if (result.kind !== "removed") return result.text;
-  return result.settled === "afterwards" ? "removed, freed after a wait" : "removed";
+  return "removed";
 }
 
 function printImages(printer: Printer, outcome: ImageOutcomeJson): void {

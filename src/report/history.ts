@@ -14,6 +14,7 @@ import { clean, present, type Screen } from "./terminal.ts";
 import {
   between,
   bytesCell,
+  changeCell,
   counted,
   humanBytes,
   humanDuration,
@@ -172,8 +173,8 @@ export const removalColumns = ({ wide }: Screen): Columns<RemovalJson> => [
   column("KIND", ({ kind }) => kindTitle(kind)),
   column("NAME", removalName, NAME),
   // Estimated by layers, next to what was freed.
-  column("ESTIMATE", ({ freesBytes }) => bytesCell(freesBytes), OPTIONAL),
-  column("FREED", ({ measuredBytes }) => bytesCell(measuredBytes), RIGHT),
+  column("ESTIMATE", ({ estimateBytes }) => bytesCell(estimateBytes), OPTIONAL),
+  column("FREED", ({ measuredBytes }) => changeCell(measuredBytes), RIGHT),
   column("REPORTED", ({ reportedBytes }) => bytesCell(reportedBytes), RIGHT),
   column("WHY", removalTitle, { minimumWidth: 8 }),
   column(

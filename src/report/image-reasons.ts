@@ -37,11 +37,6 @@ export const imageKeep = reasons<ImageKeepReason>({
     text: ({ images }) =>
       `removing it would free nothing: ${images.map(({ name }) => clean(name)).join(", ")} ${images.length === 1 ? "has" : "have"} all of its layers`,
   },
-  ghost: {
-    title: "still listed after removal",
-    text: ({ since, attempts, isFinal }) =>
-      `still listed after ${counted(attempts, "removal")} since ${secondOf(since)}; crigc ${isFinal ? "keeps it until its tags, its digests or the runtime change" : "tries again later"}`,
-  },
   "too-young": {
     title: "too young",
     text: ({ age, minimumAge, restarted }) =>
@@ -109,12 +104,11 @@ export const imageBlock = reasons<ImageBlock>({
     text: ({ message }) => `invalid filesystem figures: ${clean(message)}`,
   },
   "pod-starting": {
-    title: "a container is being created",
-    text: ({ containers, remaining, until }) =>
-      `${counted(containers.length, "container")} being created (${creationWords(containers)}); no image is removed until then, or until ${secondOf(until)} (${humanDuration(remaining)})`,
-    data: ({ containers, remaining, until }) => ({
-      sandboxes: [...new Set(containers.map(({ sandboxId }) => sandboxId))].toSorted(),
-      containers: containers.map(({ sandboxId, name }) => ({ sandbox: sandboxId, name })),
+    title: "a pod is starting",
+    text: ({ pods, remaining, until }) =>
+      `${counted(pods.length, "container")} starting (${startingWords(pods)}); no image is removed until then, or until ${secondOf(until)} (${humanDuration(remaining)})`,
+    data: ({ pods, remaining, until }) => ({
+      pods: pods.map(({ uid, container }) => ({ uid, container })),
       remaining,
       until,
     }),
@@ -124,7 +118,9 @@ export const imageBlock = reasons<ImageBlock>({
     text: ({ filesystem, boundBytes, neededBytes, inodes }) =>
       inodes === undefined
         ? `too little can be freed: all unused images together give at most ${humanBytes(boundBytes)} of the ${humanBytes(neededBytes)} that ${clean(filesystem)} needs, so crigc removes none; something else fills the disk`
-        : `too little can be freed: all unused images together give at most ${inodes.bound} of the ${inodes.needed} inodes that ${clean(filesystem)} needs, so crigc removes none; other files take them`,
+        : inodes.bound === null
+          ? `${clean(filesystem)} needs ${inodes.needed} inodes, but the runtime does not count those of its images, so crigc removes none for them`
+          : `too little can be freed: all unused images together give at most ${inodes.bound} of the ${inodes.needed} inodes that ${clean(filesystem)} needs, so crigc removes none; other files take them`,
     data: ({ filesystem, boundBytes, neededBytes, inodes }) => ({
       filesystem,
       boundBytes,
@@ -136,7 +132,11 @@ export const imageBlock = reasons<ImageBlock>({
   "nothing-freed": {
     title: "removals give no space back",
     text: ({ filesystem, remaining }) =>
-      `removing images gives no space back on ${clean(filesystem)}, because something else holds the content; crigc tries the next image in ${humanDuration(remaining)}`,
+      `removing images gives no space back on ${clean(filesystem)}, because something else holds the content; crigc removes none there for another ${humanDuration(remaining)}`,
+  },
+  "no-room": {
+    title: "CRI-O has no room to record a removal",
+    text: ({ filesystem }) => noRoomWords(filesystem),
   },
 });
 
@@ -145,11 +145,6 @@ export const planNote = reasons<PlanNote>({
     title: "more available than the capacity",
     text: ({ path }) =>
       `${clean(path)} reports more available than its capacity; crigc treats it as empty`,
-  },
-  "one-tried": {
-    title: "one image is tried",
-    text: ({ path }) =>
-      `removals gave no space back on ${clean(path)}: a pass goes on after its first image only if that one does`,
   },
   "out-of-reach": {
     title: "a disk that images cannot relieve",
@@ -186,14 +181,18 @@ export const holdWords = ({
 const issuesWords = (issues: readonly string[]): string =>
   andMore(issues.slice(0, 1).map(clean), issues.length, "; and ") || "no details";
 
-function creationWords(
-  containers: Extract<ImageBlock, { readonly kind: "pod-starting" }>["containers"],
+/** Without the figure, which changes all the time. */
+export const noRoomWords = (filesystem: string): string =>
+  `${clean(filesystem)} has less than 32 MiB or 64 inodes free, without which CRI-O loses an image and keeps its layers; delete other files first`;
+
+function startingWords(
+  pods: Extract<ImageBlock, { readonly kind: "pod-starting" }>["pods"],
 ): string {
-  const first = containers.slice(0, 1).map(({ sandboxId, name }) => {
-    const sandbox = `sandbox ${shortId(sandboxId)}`;
-    return name === "" ? sandbox : `${clean(name)} in ${sandbox}`;
+  const first = pods.slice(0, 1).map(({ uid, container }) => {
+    const pod = `pod ${clean(uid)}`;
+    return container === "" ? pod : `${clean(container)} of ${pod}`;
   });
-  return andMore(first, containers.length, ", and ");
+  return andMore(first, pods.length, ", and ");
 }
 
 const USERS_NAMED = 3;

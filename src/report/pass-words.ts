@@ -13,7 +13,6 @@ import {
   type Pass,
   type PassKind,
   type RemovalResult,
-  type Settled,
 } from "../model/pass.ts";
 import { since } from "../model/time.ts";
 import { capitalised } from "../model/values.ts";
@@ -27,12 +26,13 @@ const ENDS: Readonly<Record<ImageEnd | ContainerOutcome["end"], string>> = {
   done: "done",
   "nothing-to-do": "no threshold exceeded",
   "target-reached": "target reached",
-  "own-gain-reached": "freed what was needed, but other programs filled the disk meanwhile",
+  estimated:
+    "about as much as was needed is removed, but the disk does not show it; the next pass judges anew",
   "candidates-exhausted": "no candidates left, target not reached",
   futile: "the remaining candidates cannot reach the target, so they are kept",
   blocked: "removal is blocked",
-  "settle-exhausted": "space of removed images has not appeared yet; the next pass continues",
   "nothing-freed": "removals give no space back",
+  "no-room": "the runtime has no room to record a removal",
   "age-removal-errors": "cannot remove images over the maximum age, so no space was freed",
   "invalid-capacity": "invalid filesystem figures",
   "observation-failed": "a call or a measurement failed, so the pass stopped",
@@ -66,12 +66,11 @@ function imageParts(pass: Pass): readonly string[] {
   const removed = outcome.items.filter((it) => it.result.kind === "removed").length;
   const failures = failureWords(outcome.items);
   if (removed === 0) return [present([failures, end]).join(", ")];
-  // Freed bytes are measured; the runtime's figures are added if they differ.
-  const figures =
-    outcome.measuredFreedBytes === 0n
-      ? ` (${humanBytes(outcome.reportedFreedBytes)} reported)`
-      : "";
-  const freed = `${humanBytes(outcome.measuredFreedBytes)} freed${figures}`;
+  const reported = `${humanBytes(outcome.reportedFreedBytes)} by the runtime's sizes`;
+  const freed =
+    outcome.measuredFreedBytes > 0n
+      ? freedWords(outcome.measuredFreedBytes)
+      : `${reported}, ${OTHERS}`;
   return [present([`${counted(removed, "image")} removed`, freed, failures, end]).join(", ")];
 }
 
@@ -136,19 +135,25 @@ export function endWords(end: string, purpose = "periodic", hasTried = true): st
   return known(ENDS, end) ?? clean(end);
 }
 
-/** Why removing goes on with one image at a time. */
+const OTHERS = "others wrote meanwhile";
+
+/** The change of the disk as what it is. */
+export const freedWords = (bytes: bigint): string =>
+  bytes > 0n ? `${humanBytes(bytes)} freed` : OTHERS;
+
+/** Why a pass ended, and no image is removed there for a while. */
 export const nothingFreedWords = ({
   filesystem,
   removals,
   estimatedBytes,
   gainedBytes,
 }: NothingFreed): string =>
-  `Removing images frees no space on ${clean(filesystem)}: ${counted(removals, "removal")} in a row gave nothing back, ${humanBytes(gainedBytes)} of ${humanBytes(estimatedBytes)} expected in this pass; something else holds the content, so crigc tries one image at a time, after growing pauses`;
+  `Removing images frees no space on ${clean(filesystem)}: ${counted(removals, "removal")} in a row gave nothing back, ${humanBytes(gainedBytes)} of ${humanBytes(estimatedBytes)} expected; something else holds the content, so crigc tries again after growing pauses`;
 
 export function imageResultWords(result: ImageResult): string {
   switch (result.kind) {
     case "removed":
-      return `removed, ${humanBytes(result.measuredBytes)} freed${SETTLED[result.settled]}`;
+      return `removed, ${freedWords(result.measuredBytes)}`;
     case "ghost":
       return "ghost: the runtime reports success but still lists it";
     case "skipped":
@@ -159,13 +164,6 @@ export function imageResultWords(result: ImageResult): string {
       return assertNever(result);
   }
 }
-
-const SETTLED: Readonly<Record<Settled, string>> = {
-  "at-once": "",
-  afterwards: " after a wait",
-  "not-seen": " so far; the rest has not appeared yet",
-  "not-waited": " so far",
-};
 
 export function removalResultWords(result: RemovalResult): string {
   switch (result.kind) {

@@ -10,7 +10,7 @@ import {
   type DecisionJson,
   type ImagePlanJson,
   type PlanDocument,
-  stopWords,
+  STOP_WORDS,
 } from "./plan.ts";
 import {
   column,
@@ -161,7 +161,7 @@ export const candidateColumns = (
   column("IMAGE", ({ name }) => name, NAME),
   column("SIZE", ({ sizeBytes }) => humanBytes(sizeBytes), RIGHT),
   // Estimated by layers.
-  column("FREES", ({ freesBytes }) => bytesCell(freesBytes), OPTIONAL),
+  column("FREES", ({ estimateBytes }) => bytesCell(estimateBytes), OPTIONAL),
   column("UNUSED FOR", ({ unusedForMs }) => humanMs(unusedForMs), RIGHT),
   // An image that was never seen in use is unused since crigc first saw it.
   column("LAST USED", ({ lastUsedAt }) => (lastUsedAt === null ? "-" : dayOf(lastUsedAt)), {
@@ -182,13 +182,10 @@ function ownTriggers(
   return triggers.map(triggerTitle).filter((title) => !above.has(title));
 }
 
-function stopLine(
-  { expectedRemovals, targets, accounting }: ImagePlanJson,
-  screen: Screen,
-): string {
+function stopLine({ expectedRemovals, targets }: ImagePlanJson, screen: Screen): string {
   const dash = (screen.unicode ? "─" : "-").repeat(4);
   const words = expectedRemovals === 0 ? "nothing is removed now" : "estimated stop";
-  const rest = expectedRemovals === 0 || targets.length === 0 ? "" : `; ${stopWords(accounting)}`;
+  const rest = expectedRemovals === 0 || targets.length === 0 ? "" : `; ${STOP_WORDS}`;
   return `${dash} ${words}${rest} ${dash}`;
 }
 

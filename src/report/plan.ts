@@ -4,7 +4,6 @@ import { assertNever } from "../model/errors.ts";
 import {
   type ContainerPlan,
   type Decision,
-  expectedBytes,
   type ImageCandidate,
   type ImagePlan,
   type ImageTarget,
@@ -72,7 +71,6 @@ const imagePlanJson = (plan: ImagePlan, sorted: ImageOrder) => ({
     boundInodes: it.inodes?.bound,
     neededInodes: it.inodes?.needed,
   })),
-  accounting: plan.accounting,
   notes: plan.notes.map(planNote.text),
   expectedRemovals: plan.candidates.filter((it) => it.expected).length,
   expectedFreedBytes: expectedFreedBytes(plan),
@@ -95,7 +93,7 @@ function atMountpoint(target: ImageTarget, { usage }: ImagePlan): ImageTarget {
 
 /** By the estimate; the pass measures. */
 const expectedFreedBytes = ({ candidates }: ImagePlan): bigint =>
-  candidates.reduce((sum, it) => (it.expected ? sum + expectedBytes(it) : sum), 0n);
+  candidates.reduce((sum, it) => (it.expected ? sum + it.estimateBytes : sum), 0n);
 
 export type CandidateJson = ReturnType<typeof candidateJson>;
 
@@ -107,15 +105,7 @@ export const candidateJson = (candidate: ImageCandidate, place: number) => ({
   ...jsonOf(candidate, "unusedFor"),
   triggers: candidate.triggers.map(imageTrigger.json),
   expected: candidate.expected,
-  ...freesJson(candidate),
-});
-
-/** Estimated bytes by its layers; absent if unknown. */
-export const freesJson = ({ chain, frees }: ImageCandidate) => ({
-  chainId: chain,
-  freesBytes: frees?.estimateBytes,
-  freesAtLeastBytes: frees?.lowerBytes,
-  freesAtMostBytes: frees?.upperBytes,
+  ...jsonOf(candidate, "estimateBytes"),
 });
 
 export type KeptJson = ReturnType<typeof keptJson>;
@@ -180,10 +170,7 @@ export function targetWords(target: ImageTarget): string {
   }
 }
 
-export const stopWords = (accounting: ImagePlan["accounting"]): string =>
-  accounting === "measured"
-    ? "the disk is measured after each removal"
-    : "reported sizes are added up";
+export const STOP_WORDS = "the disk is measured after each removal";
 
 /** `39 images (4.1 GiB) become removable in 1m48s`, for images that are only too young; "" if there are none. */
 export function youngWords({ kept }: ImagePlan): string {

@@ -67,15 +67,13 @@ export function humanBytes(bytes: bigint): string {
   return `${tenths / 10n}.${tenths % 10n} ${UNITS[unit] ?? "TiB"}`;
 }
 
-/** `1.0 GiB to 2.5 GiB`, or one amount if both read the same; `up to 2.5 GiB` from 0. */
-export function humanRange(least: bigint, most: bigint): string {
-  if (humanBytes(least) === humanBytes(most)) return humanBytes(most);
-  return least <= 0n ? `up to ${humanBytes(most)}` : `${humanBytes(least)} to ${humanBytes(most)}`;
-}
-
 /** For a column; a dash if unknown. */
 export const bytesCell = (bytes: bigint | null | undefined): string =>
   bytes === null || bytes === undefined ? "-" : humanBytes(bytes);
+
+/** For a column about a disk, on which others write too; a dash if unknown. */
+export const changeCell = (bytes: bigint | null | undefined): string =>
+  bytes !== null && bytes !== undefined && bytes <= 0n ? "others wrote" : bytesCell(bytes);
 
 // Ties go to the even digit only if exact in binary, which ties of a division by a
 // power of 1024 always are.

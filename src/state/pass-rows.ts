@@ -24,17 +24,13 @@ const UNKNOWN = {
   message: null,
   reportedBytes: null,
   measuredBytes: null,
-  chainId: null,
-  freesBytes: null,
-  freesAtLeastBytes: null,
-  freesAtMostBytes: null,
-  settled: null,
+  estimateBytes: null,
   took: null,
 } as const;
 
 export function imageRemoval(passId: PassId, item: ImageItem): Removal {
   const { candidate, trigger, result, startedAt, took } = item;
-  const { image, chain, frees } = candidate;
+  const { image, estimateBytes } = candidate;
   return {
     ...UNKNOWN,
     passId,
@@ -47,10 +43,7 @@ export function imageRemoval(passId: PassId, item: ImageItem): Removal {
     reason: trigger.kind,
     result: result.kind,
     reportedBytes: image.sizeBytes,
-    chainId: chain ?? null,
-    freesBytes: frees?.estimateBytes ?? null,
-    freesAtLeastBytes: frees?.lowerBytes ?? null,
-    freesAtMostBytes: frees?.upperBytes ?? null,
+    estimateBytes,
     at: startedAt,
     took,
     ...measuredOf(result),
@@ -154,7 +147,14 @@ export function samplesOf(
   return filesystems
     .filter((it) => it.unmeasured === undefined)
     .map(({ unmeasured: ____, ...it }) => {
-      const { imageUsedBytes: _, imageInodesUsed: __, containerUsedBytes: ___, ...disk } = it;
+      const {
+        imageUsedBytes: _,
+        imageInodesUsed: __,
+        containerUsedBytes: ___,
+        freeBytes: _____,
+        reservedBytes: ______,
+        ...disk
+      } = it;
       const { highPercent = null, lowPercent = null } = usage.get(it.device) ?? {};
       return { ...disk, at: startedAt, highPercent, lowPercent };
     });

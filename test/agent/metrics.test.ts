@@ -126,7 +126,7 @@ const outcomes: readonly (readonly [ReturnType<typeof passOutcome>, Pass])[] = [
   ["blocked", pass({ images: null, containers: containerOutcome({ end: "blocked" }) })],
   ["futile", images({ end: "nothing-freed" })],
   ["short", images({ end: "candidates-exhausted" })],
-  ["short", images({ end: "settle-exhausted" })],
+  ["short", images({ end: "estimated" })],
   ["idle", images({ end: "nothing-to-do", items: [] })],
   ["done", pass({ images: imageOutcome({ end: "nothing-to-do", items: [] }) })],
 ];

@@ -81,7 +81,7 @@ export async function effectOf(vector: ContainerVector): Promise<ContainerEffect
       now: timeOf(vector.now),
     },
   );
-  await removeContainers(containerExecution(fake, { inOrder: true }, input));
+  await removeContainers(containerExecution(fake, {}, input));
   const called = (method: string): readonly string[] =>
     fake.writes
       .map((write) => write.split(" "))

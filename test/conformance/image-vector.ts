@@ -1,9 +1,9 @@
 /** One recorded decision of the kubelet on images, and what our own pass does with the same node. */
 
-import { freedForTargets } from "../../src/gc/pass-warnings.ts";
 import { runPass } from "../../src/gc/pass.ts";
 import { containerId, imageId, podUid } from "../../src/model/ids.ts";
 import type { ImageRecord } from "../../src/model/ledger.ts";
+import { type ImageOutcome, reportedOf } from "../../src/model/pass.ts";
 import type { Pass } from "../../src/model/pass.ts";
 import type { Container } from "../../src/model/snapshot.ts";
 import { durationFromMs, type Instant, since, watched } from "../../src/model/time.ts";
@@ -178,3 +178,7 @@ function recordOf(record: ImageVector["records"][string], start: Instant): Image
     sizeBytes: 0n,
   });
 }
+
+/** Reported sizes; what went for its age does not count. */
+const freedForTargets = ({ items }: Pick<ImageOutcome, "items">): bigint =>
+  items.reduce((sum, it) => (it.trigger.kind === "age" ? sum : sum + reportedOf(it)), 0n);

@@ -22,7 +22,6 @@ import {
   defaultLimits,
   GIB,
   idOf,
-  MIB,
   NOW,
   spaceTarget,
   withLimits,
@@ -186,12 +185,6 @@ describe("a pass", () => {
     expect(fake.writes).toEqual([]);
   });
 
-  test("that removed images in vain remembers how many in a row freed nothing", async () => {
-    const fake = aNode({ freed: () => 0n });
-    await run(fake, ALL);
-    expect([...fake.world.ledger.nothingFreed.values()]).toMatchObject([{ removals: 4 }]);
-  });
-
   describe("at a pod's old sandbox", () => {
     const living = aSandbox("pod");
     const old = aSandbox("pod", {
@@ -226,14 +219,15 @@ describe("a pass", () => {
     ]);
   });
 
-  test("reports an image that is still listed after its removal once, and leaves it alone for an hour", async () => {
+  test("reports an image that is still listed after its second removal, once, and tries it last", async () => {
     const fake = aNode({ ghosts: new Set([idOf("a")]) });
     const announcer = new Announcer(fake.engine.journal);
     await run(fake, { announcer, ...ALL });
-    expect(fake.events.map(({ reason }) => reason)).toEqual(["GhostImage"]);
+    expect(fake.events).toEqual([]);
     await run(fake, { announcer, ...ALL });
-    expect(fake.writes.filter((write) => write === removed("a")[0])).toHaveLength(1);
-    expect(fake.events).toHaveLength(1);
+    await run(fake, { announcer, ...ALL });
+    expect(fake.events.map(({ reason }) => reason)).toEqual(["GhostImage"]);
+    expect(fake.writes.at(-1)).toBe(removed("a")[0]);
   });
 });
 
@@ -385,44 +379,10 @@ describe("the containers of a pass", () => {
     expect(hadContainers).toBe(true);
     expect(told.toSorted()).toEqual(["failed", "failed", "removed", "removed", "removed"]);
   });
-
-  test("are removed on lists that took long, and the pass says so", async () => {
-    const fake = aNode({ containers: three });
-    fake.world.before = (method) => {
-      if (method === "ListContainers") fake.elapse(3_000);
-    };
-    await run(fake, onlyContainers);
-    expect(fake.said).toContainEqual(expect.stringContaining("Listing the node takes 3.0 s"));
-  });
-
-  test("cost the pass no second look at the node if none of them was tried", async () => {
-    const looks = async (...containers: readonly Container[]) => {
-      const fake = aNode({
-        containers: [aContainer("web", { imageId: idOf("used") }), ...containers],
-      });
-      fake.engine.backoff.note(dead(3).id, true);
-      const { pass } = await run(fake, { containers: "all", ...ALL });
-      return pass.steps.filter(({ name }) => name === "observe").length;
-    };
-    expect(await looks()).toBe(1);
-    expect(await looks(dead(1), dead(2))).toBe(2);
-    expect(await looks(dead(3), dead(4))).toBe(1);
-  });
 });
 
 describe("events of passes", () => {
   const full = aFilesystem({ availableBytes: 3n * GIB, imageUsedBytes: 2n * GIB });
-
-  test("a pass that reached its target while a disk filled by other data stays full is futile, and reports what fills it", async () => {
-    const fake = aNode({
-      filesystem: full,
-      images: [anImage("a"), anImage("b"), anImage("used")],
-      limits: withLimits({ storeBudgetBytes: 250n * MIB }),
-    });
-    const { pass } = await run(fake);
-    expect(pass.images).toMatchObject({ end: "futile", items: [{ result: { kind: "removed" } }] });
-    expect(fake.events.map(({ reason }) => reason)).toEqual(["ImageGCFutile"]);
-  });
 
   test("with --all-unused images are removed even so", async () => {
     const fake = aNode({ filesystem: full, images: [anImage("a"), anImage("used")] });
@@ -480,13 +440,8 @@ const pressing = {
 const underPressure = {
   purpose: { kind: "pressure", signals: ["imagefs.available"] },
   containers: "all",
-  retarget: async () => [pressing],
+  pressureTargets: [pressing],
 } as const;
-const underPressureOf = ({ world }: FakeEngine) => ({
-  ...underPressure,
-  retarget: async () =>
-    world.filesystem.availableBytes < pressing.availableBytes ? [pressing] : [],
-});
 
 test.each([
   ["that is not under pressure", {}, { ...ALL, containers: "all" }],
@@ -503,247 +458,3 @@ test.each([
     ]);
   },
 );
-
-test("a container whose removal timed out is tried again once the runtime was restarted", async () => {
-  const fake = aNode({ containers: [dead(1), dead(2)] });
-  const { world } = fake;
-  world.runtime = { ...world.runtime, instance: "1" };
-  world.before = async (method) => {
-    if (method === "RemoveContainer" && world.runtime.instance === "1")
-      throw new RuntimeError("deadline", "no answer");
-  };
-  const removals = async () => {
-    await run(fake, { containers: "all", images: false });
-    return fake.writes.length;
-  };
-  const counts = [await removals(), await removals()];
-  world.runtime = { ...world.runtime, instance: "2" };
-  expect([...counts, await removals()]).toEqual([1, 1, 2]);
-});
-
-describe("a pass under pressure whose containers are removed beside its images", () => {
-  test.each([
-    ["its images", true],
-    ["nothing but containers", false],
-  ] as const)(
-    "ends for the next one, after %s, once the disk needs images again, although another container is done each second",
-    async (_, images) => {
-      const fake = aNode({ containers: Array.from({ length: 100 }, (__, at) => dead(at)) });
-      const need = underPressureOf(fake);
-      let done = 0;
-      fake.world.before = async (method) => {
-        if (method !== "RemoveContainer") return;
-        await fake.engine.timer.sleep(1_000, never);
-        if ((done += 1) === 20) fake.world.filesystem = aFilesystem();
-      };
-      if (!images) fake.world.filesystem = aFilesystem({ availableBytes: 20n * GIB });
-      const { pass } = await run(fake, { ...need, images });
-      expect(pass.containers?.end).toBe("stopped");
-      expect(pass.containers?.containers.length).toBeWithin(19, 30);
-    },
-  );
-
-  const broken = { source: "x.list:1", message: "it is empty" };
-
-  test.each([
-    ["whose last candidate was removed", "candidates-exhausted", {}],
-    ["that an invalid keep rule blocks", "blocked", { keep: { rules: [], problems: [broken] } }],
-  ] as const)(
-    "ends for the next one after half a minute beside images %s",
-    async (_, end, change) => {
-      const fake = aNode({
-        containers: Array.from({ length: 100 }, (__, at) => dead(at)),
-        freed: () => GIB,
-        ...change,
-      });
-      fake.world.before = async (method) => {
-        if (method === "RemoveContainer") await fake.engine.timer.sleep(1_000, never);
-      };
-      const { containers, images } = (await run(fake, underPressureOf(fake))).pass;
-      expect(images?.end).toBe(end);
-      expect(containers?.end).toBe("stopped");
-      expect(containers?.containers.length).toBeWithin(29, 40);
-    },
-  );
-
-  /** The removal of a container is answered once so many images were removed. */
-  async function pressed(images: number, change: Partial<FakeWorld> = {}) {
-    const fake = aNode({
-      ...change,
-      containers: [dead(1), dead(2), aContainer("always", { imageId: idOf("used") })],
-    });
-    const { world } = fake;
-    const enough = Promise.withResolvers<void>();
-    world.before = async (method) => {
-      const gone = fake.writes.filter((write) => write.startsWith("RemoveImage")).length;
-      if (method === "RemoveContainer" && gone < images) await enough.promise;
-      if (method === "RemoveImage" && gone === images) enough.resolve();
-    };
-    return (await run(fake, underPressure)).pass;
-  }
-
-  test("counts what it freed once, for the images", async () => {
-    const { containers, images } = await pressed(2);
-    expect(images).toMatchObject({ end: "target-reached", measuredFreedBytes: 8n * GIB });
-    expect(containers).toMatchObject({ end: "done", measuredFreedBytes: null });
-  });
-
-  test("keeps what was measured for its containers if its images freed nothing", async () => {
-    const { containers, images } = await pressed(2, { freed: () => 0n });
-    expect(images).toMatchObject({ measuredFreedBytes: 0n });
-    expect(containers).toMatchObject({ end: "done", measuredFreedBytes: 0n });
-  });
-
-  test.each([
-    ["five seconds", 5, "target-reached", false],
-    ["one, if others fill the disk,", 1, "own-gain-reached", true],
-  ] as const)("leaves a container that hangs after %s", async (_, looks, end, isFilled) => {
-    const fake = aNode({
-      containers: [dead(1), dead(2), aContainer("always", { imageId: idOf("used") })],
-    });
-    const { timer } = fake.engine;
-    const hangs = Promise.withResolvers<void>();
-    const slept: number[] = [];
-    const sleep: typeof timer.sleep = async (span, signal) => {
-      slept.push(span);
-      if (slept.filter((each) => each >= 1_000).length === looks) hangs.resolve();
-      await timer.sleep(span, signal);
-    };
-    let measured = 2;
-    fake.world.before = async (method) => {
-      if (method === "RemoveContainer") await hangs.promise;
-      measured = method === "RemoveImage" ? 0 : measured + Number(method === "statfs");
-      const { filesystem } = fake.world;
-      // Once it was measured after a removal.
-      if (isFilled && method === "statfs" && measured === 2)
-        fake.world.filesystem = {
-          ...filesystem,
-          availableBytes: filesystem.availableBytes - 4n * GIB,
-        };
-    };
-    const engine = { ...fake.engine, timer: { ...timer, sleep } };
-    const { images, steps } = (await run({ ...fake, engine }, underPressureOf(fake))).pass;
-    expect(images?.end).toBe(end);
-    expect(steps.map(({ name }) => name)).toContain("containers");
-    expect(slept.filter((span) => span >= 1_000)).toEqual(Array(looks).fill(1_000));
-  });
-
-  test("leaves the removal of a container that is never answered to the runtime after ten seconds", async () => {
-    const fake = aNode({ containers: [dead(1), dead(2)] });
-    fake.world.before = async (method) => {
-      if (method === "RemoveContainer") await new Promise(() => undefined);
-    };
-    const { containers } = (await run(fake, underPressureOf(fake))).pass;
-    expect(containers?.containers.map(({ result }) => result)).toEqual([
-      {
-        kind: "failed",
-        step: "remove",
-        message: "no answer within 5 s, and disk pressure cannot wait",
-        code: "deadline",
-      },
-    ]);
-    expect(fake.world.wall - NOW).toBeLessThan(seconds(11));
-  });
-
-  test("leaves the rest of a log directory that takes long to the next one after five seconds", async () => {
-    const podLogs = ["gone", "more"].map((uid) => ({ entry: `a_b_${uid}`, uid: podUid(uid) }));
-    const absent = aPodRecord({ absentSinceWatched: watched(0n) });
-    const fake = aNode({
-      logs: { ...noLogs, podLogs },
-      pods: reading("kubelet-dir", "uid-a"),
-      ledger: {
-        ...aNode().world.ledger,
-        pods: new Map(podLogs.map(({ uid }) => [uid, absent])),
-      },
-    });
-    fake.engine.remover.removePodLogs = async (_, signal) => {
-      const stopped = Promise.withResolvers<Event>();
-      signal.addEventListener("abort", stopped.resolve);
-      await stopped.promise;
-      return { names: ["0.log"], bytes: 4_096n, isStopped: true };
-    };
-    const { containers } = (await run(fake, underPressureOf(fake))).pass;
-    expect(containers).toMatchObject({
-      end: "stopped",
-      logs: [{ entry: "a_b_gone", bytes: 4_096n, result: { kind: "skipped" } }],
-    });
-    expect(fake.world.wall - NOW).toBeLessThan(seconds(6));
-  });
-
-  const mark = { podUid: aSandbox("a").podUid, name: "web", at: instant(NOW - seconds(1)) };
-
-  test.each([
-    ["goes on after the last container of the node", []],
-    ["begins no grace period then, while it waits for one that is being created", [mark]],
-  ])("%s", async (_, marks) => {
-    const pod = aSandbox("gone", { state: "not-ready" });
-    const at = { podUid: pod.podUid, sandboxId: pod.id };
-    const fake = aNode({
-      containers: [1, 2, 3].map((attempt) => ({ ...dead(attempt), ...at })),
-      sandboxes: [pod, aSandbox("a")],
-      pods: reading("cri"),
-      marks,
-    });
-    const { engine, world } = fake;
-    const pods = new Map([[pod.podUid, aPodRecord({ deadSinceWatched: watched(0n) })]]);
-    engine.memory.replace({ ...world.ledger, pods, hadContainers: true });
-    // The first image goes after the last container, and the sandbox after the last image.
-    const waits: Record<string, () => boolean> = {
-      RemoveImage: () => world.containers.length > 0,
-      RemovePodSandbox: () => world.images.length > 3,
-    };
-    world.before = async (method) => {
-      if (method === "RemoveContainer" || method === "RemoveImage")
-        await engine.timer.sleep(1_000, never);
-      for (let ms = 0; waits[method]?.() === true && ms < 20_000; ms += 100)
-        await engine.timer.sleep(100, never);
-    };
-    const { pass } = await run(fake, underPressureOf(fake));
-    expect(pass.containers?.containers).toHaveLength(3);
-    expect(pass.images).toMatchObject({ end: "target-reached", error: null });
-    expect(fake.writes.filter((write) => write.startsWith("RemoveImage"))).toHaveLength(2);
-    expect(world.ledger.graceUntil).toBeNull();
-  });
-
-  test("waits for a slow container as long as it takes if it has no image to remove", async () => {
-    const fake = aNode({
-      containers: [dead(1), dead(2)],
-      filesystem: aFilesystem({ availableBytes: 20n * GIB }),
-    });
-    fake.world.before = async (method) => {
-      if (method !== "RemoveContainer") return;
-      for (let waits = 0; waits < 12; waits += 1) await fake.engine.timer.sleep(1_000, never);
-    };
-    const { containers } = (await run(fake, { ...underPressureOf(fake), images: false })).pass;
-    expect(containers).toMatchObject({
-      end: "done",
-      containers: [{ result: { kind: "removed" } }],
-    });
-  });
-
-  test("goes on with them if it has run out of images, although the disk needs more", async () => {
-    const fake = aNode({ containers: [1, 2, 3, 4, 5, 6, 7].map(dead), freed: () => 0n });
-    fake.world.before = async (method) => {
-      if (method === "RemoveContainer") await fake.engine.timer.sleep(2_000, never);
-    };
-    const { containers, images } = (await run(fake, underPressure)).pass;
-    expect(images?.end).toBe("candidates-exhausted");
-    expect(containers).toMatchObject({ end: "done" });
-  });
-
-  test("removes no image if its containers ended the pressure", async () => {
-    const fake = aNode({ containers: [dead(1), dead(2)] });
-    const targets = [[pressing]];
-    const { images, containers } = (
-      await run(fake, { ...underPressure, retarget: async () => targets.shift() ?? [] })
-    ).pass;
-    expect(containers?.containers).toHaveLength(1);
-    expect(images).toBeNull();
-  });
-
-  test("counts what containers freed before the images began", async () => {
-    const { containers, images } = await pressed(0);
-    expect(images).toMatchObject({ end: "target-reached", measuredFreedBytes: 8n * GIB });
-    expect(containers).toMatchObject({ end: "done", measuredFreedBytes: 0n });
-  });
-});

@@ -117,17 +117,16 @@ test("images that give nothing back are told of once, with what fills each disk"
     inodes,
     breakdown,
   };
-  const told = (isNew: boolean): readonly string[] =>
+  const told = (): readonly string[] =>
     imageEvents(
       imagePlan({ futility: [one, { ...one, filesystem: "/other" }, one] }),
       imageOutcome({
         end: "nothing-freed",
-        nothingFreed: { filesystem: "/", removals: 3, estimatedBytes: GIB, gainedBytes: 0n, isNew },
+        nothingFreed: { filesystem: "/", removals: 3, estimatedBytes: GIB, gainedBytes: 0n },
       }),
-      { id: pass().id, now: NOW, accounting: "measured" },
+      { id: pass().id, now: NOW },
     ).map(({ message }) => message);
-  expect(told(false)).toEqual([]);
-  expect(told(true)).toEqual([expect.stringMatching(/: \S+ has [^;]+; \/other has [^;]+$/)]);
+  expect(told()).toEqual([expect.stringMatching(/: \S+ has [^;]+; \/other has [^;]+$/)]);
 });
 
 test("a pod source that is not ready fails a container pass, but not one that ended the pressure by images", () => {
@@ -162,7 +161,7 @@ test("a pass that frees too little tells of the budget of images only if no disk
     imageEvents(
       imagePlan({ targets, futility: [] }),
       imageOutcome({ end: "candidates-exhausted" }),
-      { id: pass().id, now: NOW, accounting: "measured" },
+      { id: pass().id, now: NOW },
     ).map(({ message }) => message);
   expect(told([budget])).toEqual([expect.stringMatching(/of a budget of 20.0 GiB.*[^:\s]$/)]);
   expect(told([budget, ...disks])).toEqual([
@@ -173,7 +172,7 @@ test("a pass that frees too little tells of the budget of images only if no disk
 test("a pass in which a removal failed tells of that, not of too little space", () => {
   const items = [removedImage(2, { result: { kind: "failed", message: "busy", code: "failed" } })];
   const outcome = imageOutcome({ end: "candidates-exhausted", items });
-  const about = { id: pass().id, now: NOW, accounting: "measured" } as const;
+  const about = { id: pass().id, now: NOW } as const;
   expect(imageEvents(imagePlan(), outcome, about)).toEqual([]);
 });
 
@@ -183,7 +182,6 @@ test("a disk of invalid capacity is told of only by a pass that ended because of
     imageEvents(imagePlan({ blocks }), imageOutcome({ end, items: [] }), {
       id: pass().id,
       now: NOW,
-      accounting: "measured",
     }).map(({ reason }) => reason);
   expect(told("invalid-capacity")).toEqual(["InvalidDiskCapacity"]);
   expect(told("age-removal-errors")).toEqual([]);
@@ -200,7 +198,7 @@ test("a pass that frees too few inodes says so", () => {
     relievedInodes: 1n,
   };
   const outcome = imageOutcome({ end: "candidates-exhausted", items: [], wantedBytes: null });
-  const about = { id: pass().id, now: NOW, accounting: "measured" } as const;
+  const about = { id: pass().id, now: NOW } as const;
   const told = (targets: readonly ImageTarget[]) =>
     imageEvents(imagePlan({ targets, futility: [] }), outcome, about).map(({ message }) => message);
   expect(told([inodes])).toEqual([expect.stringContaining("Cannot free enough inodes")]);
@@ -212,26 +210,4 @@ test("what blocks a pass in the middle counts like what blocks its plan", () => 
   const items = [removedImage(1, { result: { kind: "skipped", reason } })];
   const plan = { images: imagePlan({ blocks: [held] }), containers: null };
   expect(blocksOf({ plan, images: imageOutcome({ items }) })).toEqual(["on-hold", "usage-unknown"]);
-});
-
-test("a pass that frees too little names the bytes that its accounting counts as freed", () => {
-  const result = {
-    kind: "removed",
-    reportedBytes: 3n * GIB,
-    measuredBytes: 1n * GIB,
-    settled: "at-once",
-  } as const;
-  const items = [
-    removedImage(1, { result }),
-    removedImage(2, { result, trigger: { kind: "age" } }),
-  ];
-  const freed = { items, measuredFreedBytes: 1n * GIB, availableAfter: 11n * GIB };
-  const told = (accounting: "measured" | "reported"): readonly string[] =>
-    imageEvents(
-      imagePlan({ futility: [] }),
-      imageOutcome({ end: "candidates-exhausted", ...freed }),
-      { id: pass().id, now: NOW, accounting },
-    ).map(({ message }) => message);
-  expect(told("measured")).toEqual([expect.stringContaining("is 78% full: freed 1.0 GiB")]);
-  expect(told("reported")).toEqual([expect.stringContaining("is 78% full: freed 3.0 GiB")]);
 });

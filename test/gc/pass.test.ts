@@ -21,15 +21,15 @@ const gc = async (
 ): Promise<Pass> =>
   (await runFakePass(fake, { purpose: { kind: "all-unused" }, ...change }, signal)).pass;
 
-const limits: Limits = {
+const limitsOf = (): Limits => ({
   ...defaultLimits,
   images: { ...defaultLimits.images, minimumAge: 0n as never },
   containers: { ...defaultLimits.containers, maximumPerPodContainer: 0 },
-};
+});
 
 /** Two dead instances beside a running one, and three images that nothing uses. */
-const crowded: Partial<FakeWorld> = {
-  limits,
+const crowded = (): Partial<FakeWorld> => ({
+  limits: limitsOf(),
   images: ["used", "a", "b", "c"].map((name) => anImage(name)),
   sandboxes: [aSandbox("pod")],
   containers: (["running", "exited", "exited"] as const).map((state, index) =>
@@ -41,14 +41,14 @@ const crowded: Partial<FakeWorld> = {
       state,
     }),
   ),
-};
+});
 
 const kinds = ({ writes }: FakeEngine): readonly string[] =>
   writes.map((write) => write.split(" ")[0] ?? "");
 
 test("unreadable log directories keep nothing else, and are a failure, of a dry run too", async () => {
   const logs = { kind: "failed", message: "cannot open /l" } as const;
-  const fake = fakeEngine({ ...crowded, logs });
+  const fake = fakeEngine({ ...crowded(), logs });
   const failure = "no log is deleted: cannot open /l";
   expect(failureOf(await gc(fake, { dryRun: true }))).toBe(failure);
   const pass = await gc(fake);
@@ -58,7 +58,7 @@ test("unreadable log directories keep nothing else, and are a failure, of a dry 
 });
 
 test("a clock that is set during a pass does not count as time that it took", async () => {
-  const fake = fakeEngine(crowded);
+  const fake = fakeEngine(crowded());
   fake.world.before = (method) => {
     if (method === "ListImages") fake.world.wall = instant(fake.world.wall - hours(2));
   };
@@ -75,7 +75,7 @@ test("a pass that is stopped while it observes the node again after its containe
     stop.abort();
     throw new RuntimeError("cancelled", "the call was cancelled");
   };
-  const pass = await gc(fakeEngine({ ...crowded, before }), {}, stop.signal);
+  const pass = await gc(fakeEngine({ ...crowded(), before }), {}, stop.signal);
   expect(pass).toMatchObject({
     error: null,
     containers: { end: "done" },
@@ -85,39 +85,12 @@ test("a pass that is stopped while it observes the node again after its containe
 });
 
 test("a pass tells how many dead containers it saw", async () => {
-  const fake = fakeEngine(crowded);
+  const fake = fakeEngine(crowded());
   expect((await runFakePass(fake, { dryRun: true })).seen?.deadContainers).toBe(2);
 });
 
-test.each([
-  ["side by side", "none", 2],
-  ["one after the other with compat kubelet", "kubelet", 1],
-] as const)("containers are removed %s", async (_, compat, most) => {
-  const [open, atOnce]: [Set<string>, number[]] = [new Set(), []];
-
-  const pods = ["a", "b"].map((name) => aSandbox(name));
-  const fake = fakeEngine({
-    images: [anImage("used")],
-    sandboxes: pods,
-    containers: pods.flatMap(({ id, podUid }) =>
-      (["running", "exited"] as const).map((state) =>
-        aContainer(`${podUid}-${state}`, { name: "web", sandboxId: id, podUid, state }),
-      ),
-    ),
-    limits: { ...limits, containers: { ...limits.containers, compat } },
-  });
-  fake.world.before = async (method, id) => {
-    if (method !== "RemoveContainer") return;
-    atOnce.push(open.add(id).size);
-    await fake.engine.timer.sleep(100, new AbortController().signal);
-    open.delete(id);
-  };
-  await gc(fake, { images: false });
-  expect([atOnce.length, Math.max(...atOnce)]).toEqual([2, most]);
-});
-
 test("the node is observed again after its containers, although one of them is kept after all", async () => {
-  const fake = fakeEngine(crowded);
+  const fake = fakeEngine(crowded());
   fake.world.before = async (method, id) => {
     if (method !== "RemoveContainer") return;
     fake.world.containers = fake.world.containers.map((one) =>

@@ -18,19 +18,16 @@ import {
   seconds,
   watched,
 } from "../../src/model/time.ts";
-import { FULL_PATIENCE } from "../../src/policy/image/creations.ts";
 import { aPodRecord, noLogs } from "../support/build/pods.ts";
 import {
   aContainer,
   aFilesystem,
-  aGhost,
   aLedger,
   anImage,
   aSandbox,
   defaultLimits,
   GIB,
   idOf,
-  inodeTarget,
   NOW,
   recordsOf,
   spaceTarget,
@@ -43,7 +40,7 @@ const never = new AbortController().signal;
 /** A node with one image that is used and one that is not. */
 function aNode(change: Partial<FakeWorld> = {}): FakeEngine {
   return fakeEngine({
-    images: [anImage("used"), anImage("idle")],
+    images: [anImage("used"), anImage("idle", { sizeBytes: 4n * GIB })],
     containers: [aContainer("c", { imageId: idOf("used") })],
     ...change,
   });
@@ -65,7 +62,8 @@ async function prepared(
       purpose: { kind: "all-unused" },
       parts: { containers: "none", images: true },
       pressureTargets: [],
-      creationPatience: FULL_PATIENCE,
+      awaited: new Set(),
+      paused: new Map(),
       remembers: true,
       ...change,
     },
@@ -159,28 +157,15 @@ describe("the ledger", () => {
     expect([...fake.world.ledger.pods.keys()]).toContain(aSandbox("a").podUid);
   });
 
-  test("has a container that is being created from the first pass that it may hold up", async () => {
-    const pod = aSandbox("pod", { createdAt: instant(NOW - seconds(60)) });
-    const mark = { podUid: pod.podUid, name: "web", at: instant(NOW - seconds(1)) };
-    const created = async (remembers: boolean) => {
-      const fake = aNode({ ...anOldImage, sandboxes: [pod], marks: [mark] });
-      await prepared(fake, { remembers });
-      return [...fake.world.ledger.creations.values()].map(({ name }) => name);
-    };
-    expect(await created(true)).toContain("web");
-    expect(await created(false)).toEqual([]);
-  });
-
   test("does not lose what another process recorded meanwhile", async () => {
     const fake = aNode();
-    const ghost = aGhost();
     fake.world.before = (method) => {
       if (method !== "ImageFsInfo") return;
-      const images = recordsOf(["idle"], { ghost });
+      const images = recordsOf(["idle"], { lastUsedAt: NOW });
       fake.engine.memory.replace({ ...fake.engine.memory.current(), images });
     };
     await detect(fake.engine, never);
-    expect(fake.world.ledger.images.get(idOf("idle"))?.ghost).toEqual(ghost);
+    expect(fake.world.ledger.images.get(idOf("idle"))?.lastUsedAt).toEqual(NOW);
   });
 });
 
@@ -261,8 +246,8 @@ describe("the layers of images", () => {
     expect([...fake.world.ledger.origins.keys()]).toEqual([idOf("idle")]);
   });
 
-  test("that hang are left out once a pass under pressure waits, and stop a pass that is stopped", async () => {
-    const interrupted = async (by: "hurry" | "signal") => {
+  test("that hang stop a pass that is stopped", async () => {
+    const interrupted = async () => {
       const stop = new AbortController();
       const fake = aNode({ ...anOldImage, ...isFull });
       fake.world.before = (method) => {
@@ -270,11 +255,10 @@ describe("the layers of images", () => {
         stop.abort();
         throw new RuntimeError("cancelled", "the call was cancelled");
       };
-      const { plan } = await prepared(fake, periodic, { [by]: stop.signal });
+      const { plan } = await prepared(fake, periodic, { signal: stop.signal });
       return plan.images?.candidates.length;
     };
-    expect(await interrupted("hurry")).toBe(1);
-    const thrown = await interrupted("signal").catch((error: unknown) => error);
+    const thrown = await interrupted().catch((error: unknown) => error);
     expect(String(thrown)).toContain("the call was cancelled");
   });
 });
@@ -432,93 +416,5 @@ describe("with compat kubelet, whose process counts time as it passes,", () => {
     expect([...fake.world.ledger.images.keys()]).toEqual([idOf("used"), idOf("idle")]);
     pass(fake, minutes(4));
     expect(await going(fake)).toEqual(["registry.example/idle:v1"]);
-  });
-});
-
-describe("what containers wrote, which containerd counts with its images,", () => {
-  const path = "/var/lib/containerd";
-  const store = aFilesystem({
-    path,
-    roles: ["imagefs", "containerfs"],
-    imageUsedBytes: 12n * GIB,
-    imageInodesUsed: 900n,
-    inodes: 1_000n,
-    inodesFree: 20n,
-  });
-  const wrote = (bytes: bigint, inodes: bigint) => async () =>
-    new Map([[containerId("c"), { bytes, inodes }]]);
-  const failing = async () => Promise.reject(new RuntimeError("deadline", "no shim answers"));
-  const budget = { storeBudgetBytes: 10n * GIB, highPercent: 100 };
-  const idle = { going: [idOf("idle")] };
-  /** With as many inodes free as an inode threshold of 21 % with a minimum reclaim of 9 % wants. */
-  const inodes = { highPercent: 100 };
-  const shortOfInodes = { ...inodeTarget(300n, 280n), path, relievedInodes: 210n };
-
-  test.each([
-    ["counts for no budget", budget, wrote(3n * GIB, 1n), store, {}],
-    [
-      "leaves what images have above it",
-      budget,
-      wrote(GIB, 1n),
-      store,
-      { ...idle, wantedBytes: [GIB] },
-    ],
-    [
-      "is nothing where the runtime reports it apart",
-      budget,
-      wrote(3n * GIB, 1n),
-      { ...store, containerUsedBytes: 3n * GIB },
-      { ...idle, wantedBytes: [2n * GIB] },
-    ],
-    ["leaves a budget to sizes of images if it is unknown", budget, failing, store, {}],
-    ["promises no inodes", inodes, wrote(GIB, 890n), store, { blocks: ["futile" as const] }],
-    [
-      "promises no inodes even if it has all",
-      inodes,
-      wrote(GIB, 990n),
-      store,
-      { blocks: ["futile" as const] },
-    ],
-    ["leaves inodes to images that have enough", inodes, wrote(GIB, 90n), store, idle],
-    ["leaves inodes to images if it is unknown", inodes, failing, store, idle],
-    [
-      "leaves inodes to images where the runtime counts neither layers nor their files",
-      inodes,
-      wrote(3n * GIB, 0n),
-      { ...store, imageUsedBytes: 65_536n, imageInodesUsed: 10n },
-      idle,
-    ],
-    [
-      "leaves inodes to images where it counts no layers and what containers wrote is unknown",
-      inodes,
-      failing,
-      { ...store, imageUsedBytes: 65_536n, imageInodesUsed: 10n },
-      idle,
-    ],
-    [
-      "leaves inodes to images where the runtime does not count any",
-      inodes,
-      wrote(GIB, 0n),
-      { ...store, imageInodesUsed: 0n },
-      idle,
-    ],
-  ])("%s", async (_, images, writableLayers, filesystem, wanted) => {
-    const fake = aNode({ limits: withLimits(images), filesystem, ...anOldImage });
-    const { observe } = fake.engine;
-    const runtime = { ...observe.runtime, writableLayers };
-    const engine = { ...fake.engine, observe: { ...observe, runtime } };
-    const pressureTargets = images === inodes ? [shortOfInodes] : [];
-    const { plan } = await prepared({ engine }, { purpose: { kind: "periodic" }, pressureTargets });
-    const { targets = [], blocks = [], candidates: due = [] } = plan.images ?? {};
-    const wantedBytes = targets.flatMap((it) =>
-      it.kind === "store-bytes" ? [it.wantedBytes] : [],
-    );
-    const going = due.map(({ image }) => image.id);
-    expect({ wantedBytes, going, blocks: blocks.map(({ kind }) => kind) }).toEqual({
-      wantedBytes: [],
-      going: [],
-      blocks: [],
-      ...wanted,
-    });
   });
 });

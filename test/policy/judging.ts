@@ -54,8 +54,8 @@ export const planOf = (node: Node): ImagePlan => decideAlone(inputOf(node), node
 /** Decides on the images of a node on which nothing but these containers goes before them. */
 export const decideAlone = (
   facts: Facts,
-  without: ReadonlySet<ContainerId> = new Set(),
-): ImagePlan => decideImages(facts, without);
+  containers: ReadonlySet<ContainerId> = new Set(),
+): ImagePlan => decideImages(facts, containers);
 
 /** The word from which the ID of a candidate's image was made, by its first tag: `registry.example/WORD:v1`. */
 export const words = (images: readonly { readonly image: Image }[]): readonly string[] =>

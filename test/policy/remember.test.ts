@@ -18,14 +18,11 @@ import {
   forgetImages,
   forgetRemoved,
   forgetUnlisted,
-  type GhostAttempt,
   recallImage,
   remember,
-  rememberGhost,
 } from "../../src/policy/remember.ts";
 import {
   aContainer,
-  aGhost,
   aLedger,
   anImage,
   aRecord,
@@ -225,109 +222,4 @@ test("an observation of an earlier moment does not turn the age clock back", () 
   const newer = next(aLedger({ observedAt: NOW, uptime: hours(48) }), later(minutes(4)));
   const { uptime, watched: now } = newer;
   expect(next(newer, later(minutes(1)))).toMatchObject({ uptime, watched: now });
-});
-
-describe("ghosts", () => {
-  // Images that are still listed after their removal: when the next attempt is due, and when there is none any more.
-
-  const record = aRecord();
-  const { runtime } = aSnapshot();
-
-  /** One observation this much observed time after the first. */
-  const observed = (ledger: Ledger, age: Duration, change: Partial<Snapshot> = {}): Ledger => ({
-    ...next(ledger, later(age, { images: [app], ...change })),
-    watched: watched(age),
-  });
-
-  const tried = (ledger: Ledger, end: GhostAttempt["end"], instance = "1"): Ledger =>
-    rememberGhost(ledger, { image: app, record, end, runtime: { ...runtime, instance } });
-  const ghostIn = (ledger: Ledger) => ledger.images.get(app.id)?.ghost ?? null;
-  const pauseIn = (ledger: Ledger): bigint =>
-    (ghostIn(ledger)?.retryWatched ?? 0n) - ledger.watched;
-
-  describe("the pause after each attempt", () => {
-    test.each<[string, readonly GhostAttempt["end"][], readonly Duration[]]>([
-      [
-        "doubles from an hour to a day",
-        Array(6).fill("unanswered"),
-        [1, 2, 4, 8, 16, 24].map(hours),
-      ],
-      ["is none after the first cut-off", ["cut-off", "cut-off", "cut-off"], [0, 1, 2].map(hours)],
-      ["is none after a cut-off that follows others", ["unanswered", "cut-off"], [1, 0].map(hours)],
-      ["is an hour if an answer follows a cut-off", ["cut-off", "answered"], [0, 1].map(hours)],
-    ])("%s", (_, ends, pauses) => {
-      let ledger = observed(aLedger(), hours(0));
-      for (const [index, end] of ends.entries()) {
-        ledger = tried(ledger, end);
-        expect(pauseIn(ledger)).toBe(pauses[index] ?? -1n);
-      }
-    });
-
-    const first = tried(observed(aLedger(), hours(0)), "unanswered");
-    const restarted = (instance: string) => ({ runtime: { ...runtime, instance } });
-
-    test("ends at once if the runtime was restarted, the first time", () => {
-      expect(pauseIn(observed(first, minutes(5)))).toBe(minutes(55));
-      const second = observed(first, minutes(5), restarted("2"));
-      expect(pauseIn(second)).toBe(0n);
-      const third = observed(tried(second, "unanswered", "2"), minutes(6), restarted("3"));
-      expect(pauseIn(third)).toBe(minutes(59));
-    });
-
-    test("doubles as ever if the runtime is restarted only once it is over", () => {
-      const due = observed(observed(first, minutes(50)), hours(1), restarted("2"));
-      expect(pauseIn(due)).toBe(0n);
-      expect(pauseIn(tried(due, "unanswered", "2"))).toBe(hours(2));
-    });
-
-    test.each([
-      ["1", ""],
-      ["", "2"],
-    ])("goes on if the runtime of instance %j now is of %j: it may be the same", (before, now) => {
-      const ledger = tried(observed(aLedger(), hours(0)), "unanswered", before);
-      expect(pauseIn(observed(ledger, minutes(5), restarted(now)))).toBe(minutes(55));
-    });
-  });
-
-  describe("an image whose removal was answered twice, an hour apart,", () => {
-    const first = tried(observed(aLedger(), hours(0)), "answered");
-    const final = tried(observed(first, hours(1)), "answered");
-    const listedAs = (tag: string) => ({ images: [{ ...app, repoTags: [tag] }] });
-
-    test("is removable once its names change, except those that the removal took", () => {
-      const taken = observed(final, hours(1), listedAs("left:1"));
-      expect(ghostIn(taken)?.isFinal).toBe(true);
-      expect(ghostIn(observed(taken, hours(2), listedAs("left:1")))?.isFinal).toBe(true);
-      expect(ghostIn(observed(taken, hours(2), listedAs("other:1")))).toBeNull();
-    });
-
-    test("is removable once the runtime has another version", () => {
-      const upgraded = { runtime: { ...runtime, version: "2.1.9" } };
-      expect(ghostIn(observed(final, hours(2), upgraded))).toBeNull();
-    });
-  });
-
-  test("an image whose removal was answered is given up only by an answer an hour after the first", () => {
-    const unanswered = tried(observed(aLedger(), hours(1)), "unanswered");
-    const first = tried(observed(unanswered, hours(2)), "answered");
-    expect(ghostIn(first)?.isFinal).toBe(false);
-    const soon = tried(observed(first, duration(hours(3) - 1n)), "answered");
-    expect(ghostIn(soon)?.isFinal).toBe(false);
-    expect(ghostIn(tried(observed(soon, hours(3)), "unanswered"))?.isFinal).toBe(false);
-    expect(ghostIn(tried(observed(soon, hours(3)), "answered"))?.isFinal).toBe(true);
-  });
-
-  test("a ghost whose record ended with its removal gets its record back", () => {
-    const before = aRecord({ lastUsedWatched: watched(7n), ghost: aGhost({ attempts: 3 }) });
-    const seen = observed(aLedger(), hours(0), { images: [] });
-    const ledger = rememberGhost(seen, { image: app, record: before, end: "unanswered", runtime });
-    expect(ledger.images.get(app.id)).toMatchObject({
-      lastUsedWatched: watched(7n),
-      ghost: { since: NOW, attempts: 4 },
-    });
-  });
-
-  test("a ledger without an observation records no ghost", () => {
-    expect(tried(emptyLedger, "answered")).toBe(emptyLedger);
-  });
 });

@@ -84,11 +84,16 @@ describe("the image part of a pass, once its containers were collected,", () => 
     expect(remainingPurpose(purpose, plan)).toEqual({
       kind: "all-unused",
       only: [aCandidate("a").image, anImage("b")].map(({ id }) => ({ kind: "id", id })),
+      isByName: false,
     });
   });
 
   test("is empty if there was no plan", () => {
-    expect(remainingPurpose(purpose, null)).toEqual({ kind: "all-unused", only: [] });
+    expect(remainingPurpose(purpose, null)).toEqual({
+      kind: "all-unused",
+      only: [],
+      isByName: false,
+    });
   });
 
   test("is the purpose itself if nothing was selected", () => {

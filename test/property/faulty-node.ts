@@ -2,7 +2,6 @@
 
 import fc from "fast-check";
 
-import { HURRY } from "../../src/gc/calls.ts";
 import type { ObservePorts } from "../../src/gc/observe.ts";
 import { assertNever, RuntimeError } from "../../src/model/errors.ts";
 import { containerId, podUid } from "../../src/model/ids.ts";
@@ -107,9 +106,7 @@ export const faultyNode = fc.record({
   ),
   events: fc.array(anEvent, { maxLength: 3 }),
   /** At this call, counted over all methods, the pass is stopped, on request or for disk pressure. */
-  stop: fc.option(fc.record({ at: fc.nat(60), reason: fc.constantFrom(HURRY, undefined) }), {
-    freq: 2,
-  }),
+  stop: fc.option(fc.record({ at: fc.nat(60) }), { freq: 2 }),
   /** Each call takes longer than lists are valid. */
   slow: rarely,
 });
@@ -313,7 +310,7 @@ class Judge {
     if (method === "RemoveImage") this.#judgeImage(about);
     if (method === "RemoveImage" && this.#stop.signal.aborted)
       this.#violations.push(`${about} is removed after the pass was stopped`);
-    if (this.#node.stop?.at === this.#calls) this.#stop.abort(this.#node.stop.reason);
+    if (this.#node.stop?.at === this.#calls) this.#stop.abort();
     if (method === "ListContainers") this.#wasHeld = this.#world.hold.kind === "held";
     this.#happen();
     this.#startContainers(about);
@@ -333,8 +330,9 @@ class Judge {
       for (const { id } of this.#world.containers) this.#told.add(id);
     this.#hasSandbox ||= method === "ListPodSandbox" && this.lie(method) === null;
     // Under pressure a pass waits only briefly.
-    const isAwaited = method === "marks" && this.#hasSandbox && !this.#isUnderPressure;
-    if (isAwaited && this.#world.marks?.length === 1) this.#markedSince ??= this.#world.uptime;
+    const isAwaited = method === "podDirectories" && this.#hasSandbox && !this.#isUnderPressure;
+    if (isAwaited && this.#world.podDirectories?.length === 1)
+      this.#markedSince ??= this.#world.uptime;
   }
 
   #noteImages(listed: readonly Image[]): void {
@@ -367,7 +365,8 @@ class Judge {
         world.pods = { ...world.pods, specs: { pods, error: null } };
       } else {
         const { podUid: uid } = creating;
-        world.marks = [{ podUid: uid, name: "web", at: instant(world.wall + 1_000n) }];
+        const bornAt = instant(world.wall + 1_000n);
+        world.podDirectories = [{ uid, bornAt, files: [{ container: "web", bornAt }] }];
       }
     }
   }

@@ -19,7 +19,6 @@ import type { Facts } from "../../src/policy/facts.ts";
 import {
   aContainer,
   aFilesystem,
-  aGhost,
   aLedger,
   anImage,
   aRecord,
@@ -62,14 +61,20 @@ const record: fc.Arbitrary<Partial<ImageRecord>> = fc
   .record({
     seen: minute,
     used: fc.option(minute),
-    ghost: rarely,
+    frequency: fc.option(
+      fc.record({
+        uses: fc.integer({ min: 1, max: 4 }),
+        agingTerm: fc.nat(3),
+        dayBegunWatched: fc.constant(null),
+      }),
+    ),
   })
-  .map(({ seen, used, ghost }) => ({
+  .map(({ seen, used, frequency }) => ({
+    frequency,
     firstSeenAt: instant(NOW - seen),
     firstSeenWatched: watched(WATCHED - seen),
     lastUsedAt: used === null ? null : instant(NOW - used),
     lastUsedWatched: used === null ? null : watched(WATCHED - used),
-    ghost: ghost ? aGhost({ retryWatched: watched(WATCHED + 1n) }) : null,
   }));
 
 /** How a container may name its image. */
@@ -99,9 +104,10 @@ const limits: fc.Arbitrary<ImageLimits> = fc
     below: fc.integer({ min: 1, max: 30 }),
     minimumAge: fc.constantFrom(minutes(0), minutes(2), minutes(20)),
     maximumAge: fc.constantFrom(minutes(0), minutes(30)),
-    storeBudgetBytes: fc.option(fc.bigInt({ min: 0n, max: 2n ** 36n })),
+    maxImages: fc.option(fc.integer({ min: 0, max: 8 })),
     keepLoaded: rarely,
     keepPerRepository: fc.constantFrom(0, 0, 0, 1, 2),
+    order: fc.constantFrom("recent", "frequent"),
     whenFutile: fc.constantFrom("keep", "collect"),
     compat: fc.constantFrom("none", "none", "kubelet"),
   })

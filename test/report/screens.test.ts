@@ -59,7 +59,7 @@ const breakdown = {
   logsBytes: 0n,
   otherBytes: 47n * GIB,
 };
-const frees = { lowerBytes: MIB, estimateBytes: 2n * MIB, upperBytes: 3n * MIB };
+const estimateBytes = 2n * MIB;
 const blocks: readonly ImageBlock[] = [
   { kind: "on-hold", until: null, reason: "night" },
   { kind: "on-hold", until: NOW, reason: "" },
@@ -73,9 +73,9 @@ const blocks: readonly ImageBlock[] = [
   },
   {
     kind: "pod-starting",
-    containers: [
-      { sandboxId: sandboxId(hex(1)), name: "web" },
-      { sandboxId: sandboxId(hex(2)), name: "" },
+    pods: [
+      { uid: "u1", container: "web" },
+      { uid: "u2", container: "" },
     ],
     remaining: seconds(80),
     until: NOW,
@@ -105,8 +105,6 @@ const reasons: readonly ImageKeepReason[] = [
   { kind: "keep-rule", pattern: "nginx", source: "--keep", name: "docker.io/library/nginx:1" },
   { kind: "keep-per-repository", repository: "app", place: 2, limit: 3 },
   { kind: "shares-all-layers", images: [{ id: image(9).id, name: "x/z:1" }] },
-  { kind: "ghost", since: NOW, attempts: 1, isFinal: false },
-  { kind: "ghost", since: NOW, attempts: 2, isFinal: true },
   { kind: "too-young", age: seconds(40), minimumAge: minutes(2) },
   { kind: "too-young", age: seconds(40), minimumAge: minutes(2), restarted: true },
   { kind: "blocked", block: "futile" },
@@ -125,11 +123,11 @@ const images = imagePlan({
     }),
   ],
   candidates: [
-    candidate(1, { expected: true, frees }),
+    candidate(1, { expected: true, estimateBytes }),
     candidate(2, { triggers: [{ kind: "pressure", signal: "imagefs.available" }] }),
   ],
   kept: reasons.map((reason, index) => kept(20 + index, reason)),
-  notes: [{ kind: "one-tried", path: "/data" }],
+  notes: [{ kind: "space-off" }],
   futility: [
     { filesystem: "/data", boundBytes: GIB, neededBytes: 3n * GIB, futile: true, breakdown },
   ],
@@ -147,7 +145,7 @@ const failedPass = pass({
   error: "cannot list images",
   images: imageOutcome({
     items: [
-      removedImage(1, { candidate: candidate(1, { frees }) }),
+      removedImage(1, { candidate: candidate(1, { estimateBytes }) }),
       removedImage(2, { result: { kind: "ghost" } }),
       removedImage(3, { result: { kind: "skipped", reason: { kind: "pinned" } } }),
       removedImage(4, { result: { kind: "failed", message: "in use", code: "failed" } }),
@@ -183,7 +181,7 @@ const history = {
     passRow({ id: passId("P3"), endedAt: null, measuredFreedBytes: 0n, dryRun: true }),
   ],
   removals: [
-    removalRow({ freesBytes: 3n * GIB }),
+    removalRow({ estimateBytes: 3n * GIB }),
     removalRow({ passId: passId("P0"), result: "failed", message: "busy" }),
   ],
   events: [{ reason: "ImageGCFutile", message: "n", at: plus(NOW, minutes(-1)), passId: null }],
@@ -217,7 +215,7 @@ const troubled = status({
   bootGrace: minutes(2),
   waiting: {
     kind: "pod-starting",
-    containers: [{ sandboxId: sandboxId(hex(1)), name: "web" }],
+    pods: [{ uid: "u1", container: "web" }],
     remaining: seconds(80),
     until: NOW,
   },
@@ -252,8 +250,8 @@ const troubled = status({
 });
 
 const layers = {
-  frees,
-  chain: [{ chain: chainId(`sha256:${hex(3)}`), through: 2, path: frees }],
+  freesBytes: 2n * MIB,
+  chain: [{ chain: chainId(`sha256:${hex(3)}`), images: 2, sizeBytes: MIB }],
 };
 const layersOf = ({ id }: { readonly id: string }) => (id === image(1).id ? layers : undefined);
 const explanation = {

@@ -2,13 +2,14 @@
 
 import { Backoff } from "../../src/gc/calls.ts";
 import { LogUsers } from "../../src/gc/log-users.ts";
+import { PassMemory } from "../../src/gc/pass-memory.ts";
 import type { Engine } from "../../src/gc/ports.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import type { ImageId } from "../../src/model/ids.ts";
-import { type ContainerMark, emptyLedger, type Ledger } from "../../src/model/ledger.ts";
+import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
 import type { Limits } from "../../src/model/limits.ts";
 import type { Event, HoldState, Pass, PassKind } from "../../src/model/pass.ts";
-import type { Container, KeepRules, Sandbox } from "../../src/model/snapshot.ts";
+import type { Container, KeepRules, PodDirectory, Sandbox } from "../../src/model/snapshot.ts";
 import { duration, type Instant } from "../../src/model/time.ts";
 import { reading } from "../support/build/pods.ts";
 import { fakeEngine, journalOf } from "../support/fake-engine.ts";
@@ -60,8 +61,8 @@ export class SimRecord {
   /** What others wrote to the disk of images since the pass began: it hides as much of what removals gain. */
   writtenInPass = 0n;
   listedSandboxes: readonly Sandbox[] = [];
-  /** The marks of containers that were read last. */
-  marks: readonly ContainerMark[] = [];
+  /** The directories of pods that were read last. */
+  directories: readonly PodDirectory[] = [];
   /** Every RemoveImage call. */
   removals: { readonly atNs: bigint; readonly id: ImageId; readonly kind: PassKind | null }[] = [];
 }
@@ -136,10 +137,7 @@ export function simEngine(ports: SimPorts): Engine {
         }),
         keepRules: async () => (record.keepRead = weather.keep),
         pods: async () => reading("kubelet-dir", ...node.pods),
-        containerMarks: async (pods, isNew) => {
-          record.marks = [...node.marks.values()].filter(({ podUid }) => pods.includes(podUid));
-          return { marks: record.marks.filter(isNew), unreadable: new Set() };
-        },
+        podDirectories: async () => (record.directories = [...node.directories.values()]),
       },
     },
     memory: {
@@ -163,7 +161,7 @@ export function simEngine(ports: SimPorts): Engine {
     startedAt: ports.startedAt,
     writer: hostility?.writer(honest.writer, (id) => noteRemoval(ports, id)) ?? honest.writer,
     logUsers: new LogUsers(reader, clock),
-    backoff: new Backoff(clock),
+    passes: new PassMemory(clock),
     journal: {
       ...journalOf(record),
       passStarted: ({ kind }) => {

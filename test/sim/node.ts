@@ -2,12 +2,12 @@
 
 import { imageId } from "../../src/model/ids.ts";
 import type { ImageId, PodUid } from "../../src/model/ids.ts";
-import type { ContainerMark } from "../../src/model/ledger.ts";
 import type {
   Container,
   Filesystem,
   FilesystemRole,
   Image,
+  PodDirectory,
   Sandbox,
 } from "../../src/model/snapshot.ts";
 import { type Instant, instant } from "../../src/model/time.ts";
@@ -71,8 +71,8 @@ export class SimNode {
   readonly removedOnce = new Set<ImageId>();
   /** Which image a pod is about to run, by its sandbox. */
   readonly wanted = new Map<string, ImageId>();
-  /** The kubelet's marks of containers, by pod. */
-  readonly marks = new Map<PodUid, ContainerMark>();
+  /** The kubelet's directories of pods. */
+  readonly directories = new Map<PodUid, PodDirectory>();
   lateMs: number;
   /** By how much the wall clock is wrong. */
   wallOffset = 0n;
@@ -155,7 +155,8 @@ export class SimNode {
 
   /** The kubelet is about to create the pod's container. */
   mark({ podUid: uid }: Sandbox): void {
-    this.marks.set(uid, { podUid: uid, name: "main", at: this.wall() });
+    const bornAt = this.wall();
+    this.directories.set(uid, { uid, bornAt, files: [{ container: "main", bornAt }] });
   }
 
   addContainer(sandbox: Sandbox, image: ImageId): Container {

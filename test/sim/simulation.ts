@@ -2,7 +2,7 @@
 
 import { Agent, type AgentConfig } from "../../src/agent/loops.ts";
 import type { Engine } from "../../src/gc/ports.ts";
-import { creationId, type ImageId } from "../../src/model/ids.ts";
+import { type ImageId } from "../../src/model/ids.ts";
 import type { Limits, Signal, Threshold } from "../../src/model/limits.ts";
 import type { Pass, PassKind } from "../../src/model/pass.ts";
 import { duration, minutes } from "../../src/model/time.ts";
@@ -171,22 +171,20 @@ export class Simulation {
   /** A container that was being created at the last look, while the pass cannot have waited for it long enough yet. */
   #creatingOn(id: ImageId): string | null {
     const { node, record, clock } = this;
-    const patience = record.kind === "pressure" ? 5_000_000_000n : 30_000_000_000n;
+    const patience = record.kind === "pressure" ? 5_000_000_000n : 150_000_000_000n;
     if (clock.monotonicNs() - record.passStartedNs >= patience) return null;
+    // A pass under pressure may have waited for it before.
+    if (record.kind === "pressure" && record.removals.length > 0) return null;
     const creating = record.listedSandboxes.find((sandbox) => {
-      const mark = record.marks.find(({ podUid }) => podUid === sandbox.podUid);
-      const key = creationId({ sandboxId: sandbox.id, name: "main" });
-      const known = record.ledger.creations.get(key);
-      const awaited = known?.awaited === true;
-      const knownNs = known === undefined ? 0n : record.ledger.watched - known.firstSeenWatched;
+      const directory = record.directories.find(({ uid }) => uid === sandbox.podUid);
+      const [file] = directory?.files ?? [];
       return (
         sandbox.state === "ready" &&
         node.wanted.get(sandbox.id) === id &&
-        mark !== undefined &&
-        knownNs < 150_000_000_000n &&
-        mark.at > sandbox.createdAt &&
-        mark.at <= node.wall() &&
-        !(awaited && record.kind === "pressure") &&
+        file !== undefined &&
+        node.wall() - file.bornAt < 150_000_000_000n &&
+        file.bornAt > sandbox.createdAt &&
+        file.bornAt <= node.wall() &&
         !record.listed.some(({ sandboxId }) => sandboxId === sandbox.id)
       );
     });

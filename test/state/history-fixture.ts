@@ -26,7 +26,7 @@ export function imageItem(
   const repoTags = [`Registry.example/app/Web:${turn}`];
   return removedImage(turn, {
     candidate: aCandidate("", { image: anImage("", { id, repoTags, sizeBytes: 1000n }) }),
-    result: { kind: "removed", reportedBytes: 1000n, measuredBytes: 700n, settled: "at-once" },
+    result: { kind: "removed", reportedBytes: 1000n, measuredBytes: 700n },
     startedAt: instant(BigInt(turn)),
     took: duration(5n),
     ...change,

@@ -3,13 +3,14 @@
 import { Announcer } from "../../src/gc/announcer.ts";
 import { Backoff } from "../../src/gc/calls.ts";
 import { LogUsers } from "../../src/gc/log-users.ts";
+import { PassMemory } from "../../src/gc/pass-memory.ts";
 import { type PassEnd, type PassRequest, runPass } from "../../src/gc/pass.ts";
 import { type ListedRuntime, PodLists } from "../../src/gc/pod-lists.ts";
 import type { Engine, Journal, Seen } from "../../src/gc/ports.ts";
 import { volatileMemory } from "../../src/gc/ports.ts";
 import type { ContainerExecution } from "../../src/gc/remove-container.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
-import { type ContainerMark, emptyLedger, type Ledger } from "../../src/model/ledger.ts";
+import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
 import type { Limits } from "../../src/model/limits.ts";
 import type { Event, Pass } from "../../src/model/pass.ts";
 import type { ContainerDetail } from "../../src/model/ports.ts";
@@ -17,6 +18,7 @@ import type {
   Container,
   Filesystem,
   Image,
+  PodDirectory,
   PodReading,
   RuntimeInfo,
   Sandbox,
@@ -54,8 +56,8 @@ export interface FakeWorld {
   filesystem: Filesystem;
   keep: Snapshot["keep"];
   pods: PodReading;
-  /** The kubelet's marks of containers; `null`: its directory cannot be read. */
-  marks: readonly ContainerMark[] | null;
+  /** The kubelet's directories of pods; `null`: there is no kubelet. */
+  podDirectories: readonly PodDirectory[] | null;
   logs: Snapshot["logs"];
   ledger: Ledger;
   limits: Limits;
@@ -111,7 +113,7 @@ export function fakeEngine(change: Partial<FakeWorld> = {}): FakeEngine {
     filesystem: aFilesystem(),
     keep: { rules: [], problems: [] },
     pods: { kind: "none", why: "a test" },
-    marks: [],
+    podDirectories: null,
     logs: null,
     ledger: emptyLedger,
     limits: defaultLimits,
@@ -200,11 +202,9 @@ export function containerExecution(
     decideAgain: (lists) => againOn(lists, input),
     signal: new AbortController().signal,
     held: () => false,
-    inOrder: false,
     listedNs: engine.timer.monotonicNs(),
     done: () => undefined,
     lists: new PodLists(runtime),
-    say: () => undefined,
     logs: engine.remover,
     measureAvailable: null,
     ...change,
@@ -305,11 +305,9 @@ function engineOf(world: FakeWorld, record: Record_): Engine {
           const { specs } = world.pods;
           return specs === undefined ? before : { ...before, specs };
         },
-        containerMarks: async (pods, isNew) => {
-          await call("marks");
-          if (world.marks === null) return { marks: [], unreadable: new Set(pods) };
-          const marks = world.marks.filter((it) => pods.includes(it.podUid) && isNew(it));
-          return { marks, unreadable: new Set() };
+        podDirectories: async () => {
+          await call("podDirectories");
+          return world.podDirectories;
         },
         logs: async () => world.logs,
       },
@@ -382,7 +380,7 @@ function engineOf(world: FakeWorld, record: Record_): Engine {
       placesOf: async (logs) => logs.map(({ path }) => [path.replace("/var/log/pods/", "")]),
     },
     logUsers: new LogUsers(runtime, { monotonicNs: () => world.uptime }),
-    backoff: new Backoff({ monotonicNs: () => world.uptime }),
+    passes: new PassMemory({ monotonicNs: () => world.uptime }),
     hooks: {
       get: async (request) => {
         await write("GET", JSON.stringify(request));

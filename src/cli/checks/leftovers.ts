@@ -3,9 +3,9 @@
 import type { Prepared } from "../../gc/prepare.ts";
 import type { Removal } from "../../model/history.ts";
 import type { Filesystem, Image } from "../../model/snapshot.ts";
-import { forestOf } from "../../policy/layer/origins.ts";
-import { breakdownOf, BYTES_PER_REPORTED_BYTE, reportedBytesOf } from "../../policy/space/disk.ts";
-import { gainOf } from "../../policy/space/freed.ts";
+import { breakdownOf } from "../../policy/disk.ts";
+import { layersOf } from "../../policy/origins.ts";
+import { BYTES_PER_REPORTED_BYTE } from "../../policy/space.ts";
 import { breakdownWords } from "../../report/disk.ts";
 import { ok, type Verdict, type Verdicts, warning } from "../../report/doctor.ts";
 import { clean } from "../../report/terminal.ts";
@@ -59,10 +59,10 @@ const UNEXPLAINED_PERCENT = 10n;
 const STORE_SLACK_BYTES = 256n << 20n;
 
 function usageCheck({ snapshot, ledger }: Prepared): Verdict {
-  const { images, filesystems, runtime } = snapshot;
-  const mostPerMille = gainOf(ledger, runtime).most;
-  const facts = { ...snapshot, layers: { forest: forestOf(images, ledger), mostPerMille } };
-  const listed = reportedBytesOf(images);
+  const { images, filesystems } = snapshot;
+  const layers = layersOf(images, ledger);
+  const facts = { ...snapshot, layers };
+  const listed = layers.sizeOf(images);
   const found = filesystems.filter(isOfRuntime).flatMap((filesystem): readonly string[] => {
     const { path, capacityBytes, imageUsedBytes: used } = filesystem;
     const breakdown = breakdownOf(filesystem, facts);

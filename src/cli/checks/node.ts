@@ -142,6 +142,7 @@ const BLOCKS: Readonly<Record<ImageBlock["kind"], readonly [typeof ok | null, ad
     warning,
     "crigc df shows what fills the disk; check what else uses the runtime, and its log",
   ],
+  "no-room": [warning],
   "boot-grace": [ok],
   "pod-starting": [ok],
   "usage-unknown": [failed, CHECK_RUNTIME],

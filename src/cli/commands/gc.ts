@@ -52,7 +52,7 @@ export const rm = command({
     for (const { text } of unknown) context.note(`unknown image ${text}; crigc images lists them`);
     if (unknown.length > 0) return exit.unknown;
     const only = named.flatMap(({ id }) => (id === null ? [] : [{ kind: "id" as const, id }]));
-    const purpose = { kind: "all-unused", only } as const;
+    const purpose = { kind: "all-unused", only, isByName: true } as const;
     return await pass(context, collector, { purpose, parts: IMAGES_ONLY });
   },
 });

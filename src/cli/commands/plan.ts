@@ -13,8 +13,7 @@ import type { Instant } from "../../model/time.ts";
 import { compared } from "../../model/values.ts";
 import { indexImages, listedImages } from "../../policy/image/image-index.ts";
 import { normaliseRepository, repositoryOf } from "../../policy/image/reference.ts";
-import { forestOf } from "../../policy/layer/origins.ts";
-import { gainOf, scaled } from "../../policy/space/freed.ts";
+import { layersOf } from "../../policy/origins.ts";
 import {
   candidateThing,
   containerThing,
@@ -161,7 +160,7 @@ function removalsOf(context: CommandContext, reference: string): readonly Remova
 function thingsCalled(prepared: Prepared, reference: string): readonly Thing[] {
   const { plan: planned, snapshot: seen } = prepared;
   const listed = listedImages(indexImages(seen.images), reference);
-  const layersOf = layersIn(prepared);
+  const layersBy = layersIn(prepared);
   const candidates = planned.images?.candidates ?? [];
   const ofImage = (image: Image) => ({
     name: imageName(image),
@@ -174,12 +173,12 @@ function thingsCalled(prepared: Prepared, reference: string): readonly Thing[] {
       ...ofImage(candidate.image),
       explained: () => {
         const at = { place: index + 1, candidates: candidates.length };
-        return candidateThing(candidate, at, layersOf(candidate.image.id));
+        return candidateThing(candidate, at, layersBy(candidate.image.id));
       },
     })),
     ...(planned.images?.kept ?? []).map((kept) => ({
       ...ofImage(kept.image),
-      explained: () => keptThing(kept, layersOf(kept.image.id)),
+      explained: () => keptThing(kept, layersBy(kept.image.id)),
     })),
     ...(planned.containers?.containers ?? []).map((one) => {
       const { id, name, podName } = one.container;
@@ -229,14 +228,11 @@ function matchOf(id: string, names: readonly string[], reference: string): Match
 }
 
 /** The layers of an image; undefined if unknown. */
-function layersIn({ snapshot: { images, runtime }, ledger }: Prepared) {
-  const forest = forestOf(images, ledger);
-  const gain = gainOf(ledger, runtime);
+function layersIn({ snapshot: { images }, ledger }: Prepared) {
+  const layers = layersOf(images, ledger);
   return (id: ImageId): ImageLayers | undefined => {
-    const chain = forest.chainOf(id);
-    const frees = forest.removals().remove(id);
-    if (chain === null || frees === null) return undefined;
-    return { chain, frees: scaled(frees, gain, { sharersKnown: forest.isComplete }) };
+    const freesBytes = layers.removals().remove(id);
+    return freesBytes === null ? undefined : { chain: layers.layersOf(id), freesBytes };
   };
 }
 

@@ -6,10 +6,8 @@ import { join } from "node:path";
 
 import { messageOf } from "../../model/errors.ts";
 import { type PodUid, podUid } from "../../model/ids.ts";
-import type { ContainerMark } from "../../model/ledger.ts";
-import type { HostReader } from "../../model/ports.ts";
-import type { PodReading, PodSource } from "../../model/snapshot.ts";
-import { instant } from "../../model/time.ts";
+import type { PodDirectory, PodReading, PodSource } from "../../model/snapshot.ts";
+import { type Instant, instant } from "../../model/time.ts";
 import { mapBounded } from "../../model/values.ts";
 import { hostError, isAbsent, mayExist, namesIn, procText } from "../files.ts";
 
@@ -96,58 +94,49 @@ const isPlainName = (name: string): boolean => /^[A-Za-z0-9][A-Za-z0-9._-]*$/.te
 const CONCURRENCY = 16;
 
 /**
- * The kubelet makes a file in `ROOT/pods/UID/containers/NAME` just before it creates a container: reads its new marks.
- * `root`: the kubelet's; without a kubelet it is "/", whose /pods could belong to anything. Only directories of
- * new marks are read, because nearly all are old.
+ * The kubelet's directories of pods that changed since then. It makes a file in `ROOT/pods/UID/containers/NAME` just before
+ * it creates a container; the time of that directory tells whether any of its files is new. `null` without a kubelet, whose
+ * root is "/": /pods could belong to anything. Throws `HostError`: a directory that cannot be read may hide a pod.
  */
-export async function readContainerMarks(
+export async function readPodDirectories(
   root: string,
-  ...[pods, isNew]: Parameters<HostReader["containerMarks"]>
-): ReturnType<HostReader["containerMarks"]> {
-  const directory = podsOf(root);
-  const isReadable = await readdir(directory).then(
-    () => root !== "/",
-    () => false,
-  );
-  if (!isReadable) return { marks: [], unreadable: new Set(pods) };
-  const marks: ContainerMark[] = [];
-  const unreadable = new Set<PodUid>();
-  await mapBounded(pods, CONCURRENCY, async (uid) => {
-    // A UID comes from a label, which must not lead to another directory.
-    if (!isPlainName(uid)) return;
-    try {
-      marks.push(...(await marksOf(join(directory, uid, "containers"), uid, isNew)));
-    } catch {
-      unreadable.add(uid);
-    }
-  });
-  return { marks, unreadable };
-}
-
-async function marksOf(
-  directory: string,
-  uid: PodUid,
-  isNew: (mark: ContainerMark) => boolean,
-): Promise<readonly ContainerMark[]> {
-  const marks: ContainerMark[] = [];
-  for (const name of await orAbsent(readdir(directory), [])) {
+  since: Instant,
+): Promise<readonly PodDirectory[] | null> {
+  const directory = join(root, "pods");
+  const names = root === "/" ? null : await orAbsent(directory, readdir(directory), null);
+  if (names === null) return null;
+  const found = await mapBounded(names.filter(isPlainName), CONCURRENCY, async (name) => {
     const path = join(directory, name);
-    const found = await orAbsent(stat(path, { bigint: true }), null);
-    if (found === null) continue;
-    const mark = { podUid: uid, name, at: instant(found.mtimeNs) };
-    if (isNew(mark) && (await holdsFile(path))) marks.push(mark);
-  }
-  return marks;
+    const own = await orAbsent(path, stat(path, { bigint: true }), null);
+    if (own === null) return [];
+    const files = await filesSince(join(path, "containers"), since);
+    const bornAt = instant(own.birthtimeNs);
+    return files.length > 0 || bornAt >= since ? [{ uid: podUid(name), bornAt, files }] : [];
+  });
+  return found.flat();
 }
 
-const holdsFile = async (directory: string): Promise<boolean> =>
-  (await orAbsent(readdir(directory, { withFileTypes: true }), [])).some((entry) => entry.isFile());
+async function filesSince(directory: string, since: Instant): Promise<PodDirectory["files"]> {
+  const containers = await orAbsent(directory, readdir(directory), []);
+  const found = containers.map(async (container) => {
+    const path = join(directory, container);
+    const own = await orAbsent(path, stat(path, { bigint: true }), null);
+    if (own === null || own.mtimeNs < since) return [];
+    const names = await orAbsent(path, readdir(path), []);
+    const files = names.map(async (name) => {
+      const file = join(path, name);
+      const its = await orAbsent(file, stat(file, { bigint: true }), null);
+      return its?.isFile() === true ? [{ container, bornAt: instant(its.birthtimeNs) }] : [];
+    });
+    return (await Promise.all(files)).flat();
+  });
+  return (await Promise.all(found)).flat();
+}
 
-/** A missing path is not a mark; any other failure leaves the pod's marks unknown. */
-const orAbsent = <T>(read: Promise<T>, absent: T): Promise<T> =>
+const orAbsent = <T, Absent>(path: string, read: Promise<T>, absent: Absent): Promise<T | Absent> =>
   read.catch((thrown: unknown) => {
     if (isAbsent(thrown)) return absent;
-    throw thrown;
+    throw hostError("read", thrown, (why) => `cannot read ${path}: ${why}`);
   });
 
 /**

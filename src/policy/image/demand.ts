@@ -1,20 +1,22 @@
 /** What one pass has to free: the targets of its purpose, without those that removing images cannot reach. */
+
 import type { Futility, ImageTarget } from "../../model/plan.ts";
 import type { ImageBlock, ImageTrigger } from "../../model/reason.ts";
+import { breakdownOf } from "../disk.ts";
 import type { Facts } from "../facts.ts";
-import { layersCount } from "../layer/layer-order.ts";
-import { forestOf } from "../layer/origins.ts";
-import type { KnownLayers } from "../space/disk.ts";
-import { gainOf, pausesOf } from "../space/freed.ts";
-import { type DiskTarget, futilityOf } from "../space/futility.ts";
+import { layersOf } from "../origins.ts";
 import {
+  budgetTargets,
   type DiskJudgement,
-  imageFilesystems,
+  type DiskTarget,
+  futilityOf,
   judgeDisks,
-  storeTargets,
   watchesSpace,
-} from "../space/targets.ts";
+} from "../space.ts";
+import { distinctImages } from "./image-index.ts";
 import type { Judgement } from "./judge.ts";
+
+type OutOfReach = Extract<ImageBlock, { readonly kind: "futile" | "nothing-freed" }>;
 
 export interface RemovalDemand {
   readonly disks: DiskJudgement;
@@ -23,73 +25,52 @@ export interface RemovalDemand {
   /** What a pass frees down to. */
   readonly targets: readonly ImageTarget[];
   readonly futility: readonly Futility[];
-  /** Conditions of the disk that block removal. */
-  readonly blocks: readonly ImageBlock[];
-  /** Targets that no image is removed for; reported if nothing else triggers. */
-  readonly futile: readonly OutOfReach[];
-  /** Where removals gave no space back: no image is removed there for now; reported if nothing else triggers. */
-  readonly paused: readonly Extract<ImageBlock, { readonly kind: "nothing-freed" }>[];
-  /** Both, of disks that trigger and have no target. */
+  /** Why no image is removed for a disk that triggers. */
   readonly outOfReach: readonly OutOfReach[];
-  /** Paths of those on which one image may be tried. */
-  readonly tried: readonly string[];
-  /** Whether all that hold images are paused, so that no age or budget removes any. */
+  /** Whether all disks that hold images are paused, so that no age or budget removes any. */
   readonly isStorePaused: boolean;
 }
 
-type OutOfReach = Extract<ImageBlock, { readonly kind: "futile" | "nothing-freed" }>;
-
-interface JudgedTarget {
-  readonly target: ImageTarget;
-  readonly futility: Futility | null;
-}
-
 export function removalDemand(facts: Facts, judgement: Judgement): RemovalDemand {
-  const { snapshot, purpose, limits } = facts;
+  const { snapshot, limits, paused } = facts;
   const disks = judgeDisks(snapshot, limits.images);
-  const wanted = wantedTargets(facts, disks).map((target): JudgedTarget => ({
-    target,
-    futility: futilityOfTarget(target, facts, judgement),
-  }));
-  const collects = limits.images.whenFutile === "collect";
-  const hopeless = hopelessDevices(wanted);
-  const pauses = pausesOf(facts);
-  const isPaused = (device: string): boolean => (pauses.get(device) ?? 0n) > 0n;
-  const stores = imageFilesystems(snapshot, limits.images);
-  const isStorePaused = stores.length > 0 && stores.every(({ device }) => isPaused(device));
-  // Other triggers (an age, a budget, another disk) are not futile because one disk is.
-  const useful = wanted.filter(
-    ({ target, futility }) =>
-      !("device" in target ? isPaused(target.device) : isStorePaused) &&
-      (collects ||
-        !(futility?.futile === true || (isOfPressure(target) && hopeless.has(target.device)))),
+  const wanted = wantedTargets(facts, disks);
+  const { compat, whenFutile } = limits.images;
+  const isJudged = compat === "none" && whenFutile === "keep";
+  const futility = isJudged
+    ? futilityOfTargets(wanted, facts, judgement)
+    : new Map<ImageTarget, Futility>();
+  const stores = snapshot.filesystems.filter(({ roles }) => roles.includes("imagefs"));
+  const isStorePaused = stores.length > 0 && stores.every(({ device }) => paused.has(device));
+  // The pressure on a disk ends with the last of its thresholds.
+  const hopeless = new Set(
+    wanted.flatMap((target) =>
+      "device" in target && futility.get(target)?.futile === true && isOfPressure(target)
+        ? [target.device]
+        : [],
+    ),
   );
-  const known = snapshot.filesystems.flatMap(({ device, path: filesystem }) => {
-    const remaining = pauses.get(device);
-    return remaining === undefined ? [] : [{ filesystem, remaining }];
+  const targets = wanted.filter((target) => {
+    if (!("device" in target)) return !isStorePaused;
+    const isFutile = futility.get(target)?.futile === true;
+    return (
+      !paused.has(target.device) &&
+      !isFutile &&
+      !(isOfPressure(target) && hopeless.has(target.device))
+    );
   });
-  const paused = known
-    .filter(({ remaining }) => remaining > 0n)
-    .map((one) => ({ kind: "nothing-freed" as const, ...one }));
-  const left = wanted.filter((one) => !useful.includes(one));
-  const futile = collects ? [] : futileBlocks(left.flatMap(({ futility }) => futility ?? []));
-  // The kubelet looks at no disk when it removes everything unused.
-  const countsDisks = limits.images.compat === "none" || purpose.kind === "periodic";
+  const pauses = stores.flatMap(({ device, path: filesystem }) => {
+    const remaining = paused.get(device);
+    return remaining === undefined
+      ? []
+      : [{ kind: "nothing-freed" as const, filesystem, remaining }];
+  });
   return {
     disks,
-    triggers: distinctTriggers(wanted.map(({ target }) => target)),
-    targets: useful.map(({ target }) => target),
-    futility: wanted.flatMap(({ futility }) => (futility === null ? [] : [futility])),
-    blocks: countsDisks ? disks.blocks : [],
-    futile,
-    paused,
-    outOfReach: [
-      ...futile,
-      ...paused.filter(({ filesystem }) =>
-        left.some(({ target }) => "path" in target && target.path === filesystem),
-      ),
-    ],
-    tried: known.filter(({ remaining }) => remaining === 0n).map(({ filesystem }) => filesystem),
+    triggers: distinctTriggers(wanted),
+    targets,
+    futility: [...futility.values()],
+    outOfReach: [...futileBlocks([...futility.values()]), ...pauses],
     isStorePaused,
   };
 }
@@ -124,7 +105,7 @@ export function distinctTriggers(targets: readonly ImageTarget[]): readonly Imag
 }
 
 function wantedTargets(facts: Facts, disks: DiskJudgement): readonly ImageTarget[] {
-  const { snapshot, purpose, limits } = facts;
+  const { snapshot, ledger, purpose, limits } = facts;
   if (purpose.kind === "all-unused")
     return [{ kind: "everything", trigger: { kind: "all-unused" } }];
   // A disk that has vanished since it was judged, for example by an unmount, triggers nothing.
@@ -133,53 +114,35 @@ function wantedTargets(facts: Facts, disks: DiskJudgement): readonly ImageTarget
       !("device" in target) || snapshot.filesystems.some(({ device }) => device === target.device),
   );
   if (purpose.kind === "pressure") return ofPressure;
-  const forest = knownLayers(facts)?.forest ?? null;
-  const ofDisks = isSpaceOff(facts) ? [] : disks.targets;
-  return [...ofDisks, ...storeTargets(snapshot, limits.images, forest), ...ofPressure];
+  const images = distinctImages(snapshot.images, "any");
+  const size = (): bigint => layersOf(snapshot.images, ledger).sizeOf(images);
+  // With `compat: kubelet` the agent's loop decides whether a pass runs at all; a single pass has no loop.
+  const isLoop = limits.images.compat === "kubelet" && facts.startedAt !== null;
+  const ofDisks = watchesSpace(limits.images) || isLoop ? disks.targets : [];
+  return [...ofDisks, ...budgetTargets(size, limits.images), ...ofPressure];
 }
 
-function futilityOfTarget(
-  target: ImageTarget,
-  facts: Facts,
+function futilityOfTargets(
+  targets: readonly ImageTarget[],
+  { snapshot, ledger }: Facts,
   { images, usage }: Judgement,
-): Futility | null {
-  const { filesystems, logs } = facts.snapshot;
-  const filesystem = filesystems.find(
-    ({ device }) => "device" in target && device === target.device,
-  );
-  if (!("device" in target) || filesystem === undefined) return null;
-  return futilityOf(target, filesystem, {
-    images: images().map(({ image }) => image),
-    filesystems,
-    logs,
-    users: usage.users,
-    layers: knownLayers(facts),
-  });
+): ReadonlyMap<ImageTarget, Futility> {
+  const judged = new Map<ImageTarget, Futility>();
+  for (const target of targets) {
+    if (!("device" in target)) continue;
+    const filesystem = snapshot.filesystems.find(({ device }) => device === target.device);
+    if (filesystem === undefined) continue;
+    const layers = layersOf(snapshot.images, ledger);
+    const unused = images().flatMap(({ image }) => (usage.users.has(image.id) ? [] : [image]));
+    const given = {
+      snapshot,
+      unusedBytes: layers.sizeOf(unused),
+      breakdown: breakdownOf(filesystem, { ...snapshot, layers }),
+    };
+    judged.set(target, futilityOf(target, filesystem, given));
+  }
+  return judged;
 }
-
-/** `null` where layers do not matter. */
-const knownLayers = ({ limits, purpose, snapshot, ledger }: Facts): KnownLayers | null =>
-  layersCount(limits.images, purpose)
-    ? {
-        forest: forestOf(snapshot.images, ledger),
-        mostPerMille: gainOf(ledger, snapshot.runtime).most,
-      }
-    : null;
-
-/**
- * Disks whose pressure cannot be ended. It ends with the last of its thresholds: if one of them stays met whatever is
- * removed, removing images for a milder one is a waste.
- */
-const hopelessDevices = (wanted: readonly JudgedTarget[]): ReadonlySet<string> =>
-  new Set(
-    wanted.flatMap(({ target, futility }) =>
-      futility?.futile === true && isOfPressure(target) ? [target.device] : [],
-    ),
-  );
-
-/** With `compat: kubelet` the agent's loop decides whether a pass runs at all; a single pass has no loop. */
-export const isSpaceOff = ({ limits, startedAt }: Facts): boolean =>
-  !watchesSpace(limits.images) && (limits.images.compat === "none" || startedAt === null);
 
 const isOfPressure = (target: ImageTarget): target is DiskTarget =>
   "device" in target && target.trigger.kind === "pressure";

@@ -54,6 +54,10 @@ function add(ids: Map<string, readonly ImageId[]>, key: string, own: readonly Im
   ids.set(key, before === undefined ? own : union(before, own));
 }
 
+/** The display name of an image: its first tag, else its first digest, else its ID. */
+export const nameOf = ({ id, repoTags, repoDigests }: Image): string =>
+  repoTags.toSorted()[0] ?? repoDigests.toSorted()[0] ?? id;
+
 /** Images with this reference; empty if none. A digest alone decides: the tag next to it may have moved. */
 export function listedImages(index: ImageIndex, reference: string): readonly ImageId[] {
   // Runtimes mostly name an image as they list it, so only other spellings need parsing.

@@ -1,37 +1,36 @@
 /** The plan for images: triggers, candidates in order of removal, and why all others are kept. */
+
 import type { ContainerId, ImageId } from "../../model/ids.ts";
-import type { ImageLimits } from "../../model/limits.ts";
-import {
-  expectedBytes,
-  type ImageCandidate,
-  type ImagePlan,
-  type ImageTarget,
-  type KeptImage,
-  type PlanNote,
+import type {
+  ImageCandidate,
+  ImagePlan,
+  ImageTarget,
+  KeptImage,
+  PlanNote,
 } from "../../model/plan.ts";
 import type { ImageBlock, ImageKeepReason, ImageTrigger } from "../../model/reason.ts";
 import { watchedSince } from "../../model/time.ts";
 import { once } from "../../model/values.ts";
 import type { Facts } from "../facts.ts";
-import { type Choice, layersCount, orderByLayers, withEstimates } from "../layer/layer-order.ts";
-import { forestOf } from "../layer/origins.ts";
+import { Layers } from "../layers.ts";
+import { layersOf } from "../origins.ts";
 import { evictionMarks } from "../pressure/thresholds.ts";
-import { selectionOf } from "../selection.ts";
-import { gainOf } from "../space/freed.ts";
-import { distinctTriggers, isSpaceOff, type RemovalDemand, removalDemand } from "./demand.ts";
+import { isByName, selectionOf } from "../selection.ts";
+import { watchesSpace } from "../space.ts";
+import { distinctTriggers, type RemovalDemand, removalDemand } from "./demand.ts";
+import { nameOf } from "./image-index.ts";
 import { judgeImages, type Judgement } from "./judge.ts";
-import { type Protection, protectionOf } from "./protect.ts";
+import { protectionOf } from "./protect.ts";
 import { type Ranked, unusedFor } from "./rank.ts";
 
-/**
- * `without`: containers that the same plan removes first; images are judged as if they were removed.
- * If `blocks` is not empty, `candidates` is empty and nothing is removed, with one exception: with `compat: kubelet`
- * and an invalid capacity there are candidates for age, because the kubelet removes them before it measures the disk.
- */
-export function decideImages(facts: Facts, without: ReadonlySet<ContainerId>): ImagePlan {
+/** Containers that the same plan removes before images, which are judged as if these were already removed. */
+export type GoneBefore = ReadonlySet<ContainerId>;
+
+/** If `blocks` is not empty, `candidates` is empty and nothing is removed. */
+export function decideImages(facts: Facts, before: GoneBefore): ImagePlan {
   const { snapshot, purpose } = facts;
   const limits = facts.limits.images;
-  const judgement = judgeImages(facts, without, selectionOf(purpose));
+  const judgement = judgeImages(facts, before, selectionOf(purpose));
   const demand = removalDemand(facts, judgement);
   const due = agedImages(facts, judgement);
   const aged = demand.isStorePaused ? new Set<ImageId>() : due;
@@ -39,9 +38,9 @@ export function decideImages(facts: Facts, without: ReadonlySet<ContainerId>): I
   const isTriggered = demand.triggers.length > 0 || due.size > 0;
   const blocks = [
     ...judgement.blocks,
-    ...demand.blocks,
-    ...(isIdle ? demand.futile : []),
-    ...(isIdle && isTriggered ? demand.paused : []),
+    // The kubelet looks at no disk when it removes everything unused.
+    ...(limits.compat === "none" || purpose.kind === "periodic" ? demand.disks.blocks : []),
+    ...(isIdle && isTriggered ? demand.outOfReach : []),
   ];
   const pressure = {
     filesystems: snapshot.filesystems,
@@ -59,7 +58,7 @@ export function decideImages(facts: Facts, without: ReadonlySet<ContainerId>): I
       ...usage,
       evictions: evictionMarks(usage.filesystem, pressure),
     })),
-    accounting: limits.accounting,
+    ...(limits.accounting === "reported" && { accounting: "reported" as const }),
     notes: notesOf(facts, demand, isIdle),
   };
   const choose = once(() => choiceOf({ facts, judgement, demand, aged, blocks }));
@@ -72,34 +71,15 @@ export function decideImages(facts: Facts, without: ReadonlySet<ContainerId>): I
         return choose().kept;
       },
     };
-  const { candidates, kept } = withLayers(choose(), facts, demand.targets);
-  // If removals gave nothing back, one image is tried.
-  const expecting =
-    demand.tried.length > 0
-      ? { compat: limits.compat, maxRemovals: 1 }
-      : { compat: limits.compat, maxRemovals: null };
-  return { ...plan, candidates: estimate(candidates, demand.targets, expecting), kept };
+  return { ...plan, ...choose() };
 }
 
 const AGE: ImageTrigger = { kind: "age" };
 
-function withLayers(choice: Choice, facts: Facts, targets: readonly ImageTarget[]): Choice {
-  const { snapshot, ledger, purpose } = facts;
-  const limits = facts.limits.images;
-  const isMeasured = limits.compat === "none" && limits.accounting === "measured";
-  if (!isMeasured || choice.candidates.length === 0) return choice;
-  const layers = {
-    forest: forestOf(snapshot.images, ledger),
-    gain: gainOf(ledger, snapshot.runtime),
-  };
-  return layersCount(limits, purpose)
-    ? orderByLayers(choice, layers, distinctTriggers(targets))
-    : { ...choice, candidates: withEstimates(choice.candidates, layers) };
-}
-
 function agedImages(facts: Facts, judgement: Judgement): ReadonlySet<ImageId> {
   const { limits, purpose } = facts;
-  if (purpose.kind !== "periodic" || limits.images.maximumAge <= 0n) return new Set();
+  const { maximumAge } = limits.images;
+  if (purpose.kind !== "periodic" || maximumAge <= 0n) return new Set();
   const due = judgement
     .images()
     .filter(
@@ -130,55 +110,116 @@ interface Choosing {
   readonly blocks: readonly ImageBlock[];
 }
 
+interface Choice {
+  readonly candidates: readonly ImageCandidate[];
+  readonly kept: readonly KeptImage[];
+}
+
+/** Those for their age first, at any disk usage; both in the order of removal. */
 function choiceOf(choosing: Choosing): Choice {
-  const context = choosing.judgement.context();
-  const forAge: ImageCandidate[] = [];
-  const others: ImageCandidate[] = [];
+  const { facts, judgement, demand, aged, blocks } = choosing;
+  const { snapshot, ledger, last } = facts;
+  const context = judgement.context();
+  const triggers = blocks.length > 0 ? [] : distinctTriggers(demand.targets);
+  const isKubelet = facts.limits.images.compat === "kubelet";
+  const layers = isKubelet ? new Layers([], new Map()) : layersOf(snapshot.images, ledger);
+  // The kubelet's age pass comes before it looks at the disk.
+  const isAgeBlocked = blocks.some(({ kind }) => !isKubelet || kind !== "invalid-capacity");
+  const forAge: Chosen[] = [];
+  const others: Chosen[] = [];
   const kept: KeptImage[] = [];
-  for (const subject of choosing.judgement.images()) {
-    const protection = protectionOf(subject, context);
-    const triggers = triggersFor(choosing, subject, protection);
+  for (const judged of lastLast(judgement.images(), isKubelet ? new Set() : last)) {
+    const protection = protectionOf(judged, context);
     // As it is recorded, even if not all of it counts.
-    const { image } = subject;
-    const record = choosing.facts.ledger.images.get(image.id) ?? subject.record;
-    if (triggers.length === 0) {
-      // A rule, or that there is no trigger; the deciding code is last in `tried`.
+    const record = ledger.images.get(judged.image.id) ?? judged.record;
+    const subject = { ...judged, record };
+    const isAged = !isAgeBlocked && aged.has(subject.image.id);
+    if (isAged) {
+      // A rule that keeps it but for its age was judged for that.
+      forAge.push({ ...subject, tried: protectionOf(judged, context, "age").tried });
+    } else if (protection.reason === null && triggers.length > 0) {
+      others.push({ ...subject, tried: protection.tried });
+    } else {
       const reason = protection.reason ?? unprotectedReason(choosing);
       const tried =
         protection.reason === null ? [...protection.tried, reason.kind] : protection.tried;
-      kept.push({ ...subject, record, reason, tried });
-      continue;
+      kept.push({ image: subject.image, record: subject.record, reason, tried });
     }
-    // An image that a rule keeps is removed only for its age, and was judged for that.
-    const { tried } =
-      protection.reason === null ? protection : protectionOf(subject, context, "age");
-    const list = triggers.includes(AGE) ? forAge : others;
-    list.push({
-      ...subject,
-      record,
-      triggers,
-      unusedFor: unusedFor(record, context.watched),
-      expected: false,
-      tried,
-    });
   }
-  return { candidates: [...forAge, ...others], kept };
+  const sharing = isByName(facts.purpose)
+    ? { free: others, kept: [] }
+    : withoutSharers(others, { layers, staying: kept.map(({ image }) => image) });
+  const ordered = [
+    ...basesAfterTheirImages(forAge, layers).map((one) => ({ ...one, triggers: [AGE] })),
+    ...basesAfterTheirImages(sharing.free, layers).map((one) => ({ ...one, triggers })),
+  ];
+  const removals = layers.removals();
+  const candidates = ordered.map((one): ImageCandidate => ({
+    image: one.image,
+    record: one.record,
+    triggers: one.triggers,
+    tried: one.tried,
+    unusedFor: unusedFor(one.record, ledger.watched),
+    estimateBytes: removals.remove(one.image.id) ?? one.image.sizeBytes,
+    expected: false,
+  }));
+  return {
+    candidates: withExpected(candidates, demand.targets),
+    kept: [...kept, ...sharing.kept],
+  };
 }
 
-/** The triggers for this image; empty: it is kept. */
-function triggersFor(
-  { facts, demand, aged, blocks }: Choosing,
-  { image }: Ranked,
-  { reason }: Protection,
-): readonly ImageTrigger[] {
-  const isBlocked = blocks.length > 0;
-  // The kubelet's age pass comes before it looks at the disk.
-  const isAgeBlocked =
-    isBlocked &&
-    (facts.limits.images.compat === "none" ||
-      blocks.some(({ kind }) => kind !== "invalid-capacity"));
-  const age = aged.has(image.id) && !isAgeBlocked ? [AGE] : [];
-  return [...age, ...(isBlocked || reason !== null ? [] : distinctTriggers(demand.targets))];
+interface Chosen extends Ranked {
+  readonly tried: readonly ImageKeepReason["kind"][];
+}
+
+/** What could not be removed goes last for a day. */
+const lastLast = (images: readonly Ranked[], last: ReadonlySet<string>): readonly Ranked[] => [
+  ...images.filter(({ image }) => !last.has(image.id)),
+  ...images.filter(({ image }) => last.has(image.id)),
+];
+
+/** Images that stay have all layers of these, so their removal would free nothing. */
+function withoutSharers(
+  chosen: readonly Chosen[],
+  { layers, staying }: { readonly layers: Layers; readonly staying: readonly Ranked["image"][] },
+): { readonly free: readonly Chosen[]; readonly kept: readonly KeptImage[] } {
+  const isCovered = layers.coveredBy(staying.map(({ id }) => id));
+  const names = new Map(staying.map((image) => [image.id, nameOf(image)]));
+  const free: Chosen[] = [];
+  const kept: KeptImage[] = [];
+  for (const one of chosen) {
+    const { image, record } = one;
+    const tried: Chosen["tried"] = layers.has(image.id)
+      ? [...one.tried, "shares-all-layers"]
+      : one.tried;
+    if (!isCovered(image.id)) free.push({ ...one, tried });
+    else {
+      const those = layers.builtOn(image.id).filter((id) => names.has(id));
+      const images = those.slice(0, NAMED_MAX).map((id) => ({ id, name: names.get(id) ?? id }));
+      kept.push({ image, record, reason: { kind: "shares-all-layers", images }, tried });
+    }
+  }
+  return { free, kept };
+}
+
+/** Maximum number of images named in a reason. */
+const NAMED_MAX = 3;
+
+/** A base directly after the last image built on it. */
+function basesAfterTheirImages<Subject extends Ranked>(
+  subjects: readonly Subject[],
+  layers: Layers,
+): readonly Subject[] {
+  const places = layers.lastPlaces(subjects.map(({ image }) => image.id));
+  const placed = subjects.map((subject) => ({
+    subject,
+    place: places.get(subject.image.id) ?? 0,
+    depth: layers.chainOf(subject.image.id)?.layers ?? 0,
+  }));
+  return placed
+    .toSorted((one, other) => one.place - other.place || other.depth - one.depth)
+    .map(({ subject }) => subject);
 }
 
 function unprotectedReason({ demand, aged, blocks }: Choosing): ImageKeepReason {
@@ -195,61 +236,33 @@ function unprotectedReason({ demand, aged, blocks }: Choosing): ImageKeepReason 
 
 function notesOf(facts: Facts, demand: RemovalDemand, isIdle: boolean): readonly PlanNote[] {
   const { purpose, startedAt } = facts;
-  const limits = facts.limits.images;
-  const { compat } = limits;
-  const periodic = purpose.kind === "periodic";
+  const { compat, maximumAge } = facts.limits.images;
+  const isPeriodic = purpose.kind === "periodic";
   return [
     ...demand.disks.notes,
     // Otherwise they are blocks.
     ...(isIdle ? [] : demand.outOfReach.map((block) => ({ kind: "out-of-reach" as const, block }))),
-    ...demand.tried.map((path) => ({ kind: "one-tried" as const, path })),
-    ...(periodic && isSpaceOff(facts) ? [{ kind: "space-off" as const }] : []),
-    ...(periodic && limits.maximumAge > 0n && startedAt === null && compat === "kubelet"
+    ...(isPeriodic && !watchesSpace(facts.limits.images) ? [{ kind: "space-off" as const }] : []),
+    ...(isPeriodic && maximumAge > 0n && startedAt === null && compat === "kubelet"
       ? [{ kind: "maximum-age-needs-agent" as const }]
       : []),
   ];
 }
 
-export interface EstimateLimits extends Pick<ImageLimits, "compat"> {
-  /** `null`: no limit. */
-  readonly maxRemovals: number | null;
-}
-
 /** Marks the candidates up to the estimated stop. The pass itself stops by measurement. */
-export function estimate(
+export function withExpected(
   candidates: readonly ImageCandidate[],
   targets: readonly ImageTarget[],
-  limits: EstimateLimits,
 ): readonly ImageCandidate[] {
-  let sum: Estimate = { bytes: 0n, images: 0 };
-  // The kubelet does not count removals for age, and once triggered removes at least one image.
-  const separate = limits.compat === "kubelet";
-  const room = limits.maxRemovals ?? Infinity;
-  return candidates.map((candidate, index) => {
+  let sum = 0n;
+  return candidates.map((candidate) => {
     const forAge = candidate.triggers.some(({ kind }) => kind === "age");
-    const first = separate && sum.images === 0;
-    const expected =
-      index < room && (forAge || first || !targets.every((target) => isMet(target, sum)));
-    if (!(forAge && separate))
-      sum = { bytes: sum.bytes + expectedBytes(candidate), images: sum.images + 1 };
+    const expected = forAge || targets.some((target) => !isMetBy(target, sum));
+    if (expected) sum += candidate.estimateBytes;
     return { ...candidate, expected };
   });
 }
 
-interface Estimate {
-  readonly bytes: bigint;
-  readonly images: number;
-}
-
-function isMet(target: ImageTarget, sum: Estimate): boolean {
-  switch (target.kind) {
-    case "available-bytes":
-    case "store-bytes":
-      return sum.bytes >= target.wantedBytes;
-    case "free-inodes":
-      // No runtime reports how many inodes an image takes.
-      return target.wantedInodes <= 0n;
-    case "everything":
-      return false;
-  }
-}
+/** No runtime reports how many inodes an image takes. */
+const isMetBy = (target: ImageTarget, sum: bigint): boolean =>
+  "wantedBytes" in target && sum >= target.wantedBytes;

@@ -1,16 +1,18 @@
 /** Judges every image of a snapshot once: its users, its protection, and what blocks all removal. */
 import type { ContainerId, ImageId } from "../../model/ids.ts";
-import { type ImageRecord, unusedRecord } from "../../model/ledger.ts";
+import { type ImageRecord, type Ledger, unusedRecord } from "../../model/ledger.ts";
 import type { ImageCandidate, Plan, Selection } from "../../model/plan.ts";
 import type { ImageBlock, ImageKeepReason } from "../../model/reason.ts";
 import type { Image, KeepProblem } from "../../model/snapshot.ts";
-import { watchedSince } from "../../model/time.ts";
+import { plus, watchedSince } from "../../model/time.ts";
 import { once } from "../../model/values.ts";
+import { startingPods } from "../creations.ts";
 import type { AgesFrom, Facts } from "../facts.ts";
 import { compileKeepRules } from "../keep/keep.ts";
-import { selectedImages } from "../selection.ts";
-import { creationBlock } from "./creations.ts";
-import { distinctImages, namesText } from "./image-index.ts";
+import { layersOf } from "../origins.ts";
+import { isByName, selectedImages } from "../selection.ts";
+import { isCrio, lacksRoom } from "../space.ts";
+import { distinctImages, nameOf, namesText } from "./image-index.ts";
 import { type ProtectionContext, protectionOf, sandboxNames } from "./protect.ts";
 import { compareImages, type Ranked, repositoryPlaces } from "./rank.ts";
 import { type Usage, usageOf } from "./usage.ts";
@@ -89,8 +91,11 @@ const countedFrom = (record: ImageRecord, { watched, at }: AgesFrom): ImageRecor
   ...((record.lastUsedWatched ?? watched) < watched && { lastUsedWatched: null, lastUsedAt: null }),
 });
 
-/** Why a candidate is kept after all; `null`: it may be removed. */
-export type Recheck = (candidate: ImageCandidate) => ImageKeepReason | null;
+/** Why a candidate is kept after all; `null`: it may be removed. `gone`: what the pass has removed since the lists. */
+export type Recheck = (
+  candidate: ImageCandidate,
+  gone: ReadonlySet<ImageId>,
+) => ImageKeepReason | null;
 
 /**
  * Judges candidates again just before their removal: the node once, then each costs a lookup. `facts.snapshot` is the
@@ -103,7 +108,8 @@ export function recheckImages(facts: Facts): Recheck {
   const [block] = judgement.blocks;
   if (block !== undefined) return () => blockedBy(block);
   const context = judgement.context();
-  return ({ image, triggers }) => {
+  const layers = once(() => layersOf(facts.snapshot.images, facts.ledger));
+  return ({ image, triggers }, gone) => {
     const subject = judgement.byId().get(image.id);
     if (subject === undefined) return changed("it is no longer listed");
     // The kubelet removes by ID whatever the names are.
@@ -111,11 +117,31 @@ export function recheckImages(facts: Facts): Recheck {
     if (isRenamed && facts.limits.images.compat === "none")
       return changed("its tags or digests changed");
     const forAge = triggers.some(({ kind }) => kind === "age");
-    return protectionOf(subject, context, forAge ? "age" : "any").reason;
+    const { reason } = protectionOf(subject, context, forAge ? "age" : "any");
+    if (reason !== null || forAge || isByName(facts.purpose)) return reason;
+    const sharer = layers()
+      .builtOn(image.id)
+      .find((id) => !gone.has(id) && judgement.byId().has(id));
+    if (sharer === undefined) return null;
+    const name = nameOf(judgement.byId().get(sharer)?.image ?? image);
+    return { kind: "shares-all-layers", images: [{ id: sharer, name }] };
   };
 }
 
 export const changed = (what: string): ImageKeepReason => ({ kind: "changed", what });
+
+/** Whether another loop saw the image missing, so that it is not the one that was planned. */
+export function isRecreated(
+  { image: { id } }: Pick<ImageCandidate, "image">,
+  planned: Pick<Ledger, "images">,
+  current: Pick<Ledger, "images">,
+): boolean {
+  const [then, now] = [planned.images.get(id), current.images.get(id)];
+  return (
+    now?.firstSeenWatched !== then?.firstSeenWatched ||
+    now?.ageRestartedWatched !== then?.ageRestartedWatched
+  );
+}
 
 /** Names what is wrong with the node's use or with the keep rules, for the record of the pass. */
 function blockedBy(block: ImageBlock): ImageKeepReason {
@@ -138,8 +164,34 @@ const imageBlocks = (
   ...standingBlocks(facts),
   ...(problems.length === 0 ? [] : [{ kind: "keep-rules-invalid" as const, problems }]),
   ...(unknown.length === 0 ? [] : [{ kind: "usage-unknown" as const, unknown }]),
-  ...creationBlock(facts),
+  ...roomBlocks(facts),
+  ...[startingBlock(facts)].filter((block) => block !== null),
 ];
+
+function roomBlocks({ snapshot: { runtime, filesystems } }: Facts): readonly ImageBlock[] {
+  if (!isCrio(runtime)) return [];
+  const full = filesystems.filter((filesystem) => lacksRoom(filesystem, filesystem));
+  return full.map(({ path }) => ({ kind: "no-room", filesystem: path }));
+}
+
+type StartingBlock = Extract<ImageBlock, { readonly kind: "pod-starting" }>;
+
+/** Pods that are starting, for which a pass may still wait. */
+export function startingBlock({
+  snapshot,
+  awaited,
+}: Pick<Facts, "snapshot" | "awaited">): StartingBlock | null {
+  const { podDirectories, observedAt } = snapshot;
+  if (podDirectories === undefined || awaited === "all") return null;
+  const pods = startingPods(snapshot, podDirectories, observedAt).filter(
+    ({ uid }) => !awaited.has(uid),
+  );
+  if (pods.length === 0) return null;
+  const remaining = pods
+    .map((pod) => pod.remaining)
+    .reduce((most, one) => (one > most ? one : most));
+  return { kind: "pod-starting", pods, remaining, until: plus(observedAt, remaining) };
+}
 
 /** The blocks of both containers and images: a hold, and the grace period after a boot. */
 export function standingBlocks({ hold, ledger, limits }: Facts): readonly ImageBlock[] {
@@ -152,8 +204,8 @@ export function standingBlocks({ hold, ledger, limits }: Facts): readonly ImageB
   return [...held, { kind: "boot-grace", because: graceReason ?? "boot", remaining }];
 }
 
-/** Whether only containers that are being created block images, and there is something to remove. */
-export function waitsForCreations({ images }: Pick<Plan, "images">): boolean {
+/** Whether only pods that are starting block images, and there is something to remove. */
+export function waitsForPods({ images }: Pick<Plan, "images">): boolean {
   const blocks = images?.blocks ?? [];
   return (
     blocks.length > 0 &&

@@ -78,7 +78,6 @@ const RULES: readonly Rule[] = [
     judge: recentInRepository,
     isInForce: ({ limits }) => limits.keepPerRepository > 0,
   },
-  { code: "ghost", judge: ghost },
   {
     code: "just-used",
     judge: justUsed,
@@ -139,12 +138,6 @@ function recentInRepository(
   const place = places.get(image.id);
   if (place === undefined || place.place > limits.keepPerRepository) return null;
   return { kind: "keep-per-repository", ...place, limit: limits.keepPerRepository };
-}
-
-function ghost({ record }: Ranked, { watched }: ProtectionContext): ImageKeepReason | null {
-  if (record.ghost === null) return null;
-  const { since, attempts, isFinal, retryWatched } = record.ghost;
-  return isFinal || watched < retryWatched ? { kind: "ghost", since, attempts, isFinal } : null;
 }
 
 /** The kubelet skips images used at or after the start of its pass, even if nothing uses them any more. */

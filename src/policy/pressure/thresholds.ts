@@ -3,7 +3,7 @@
 import type { Amount, Compat, PressureLimits, Signal, Threshold } from "../../model/limits.ts";
 import type { EvictionMark, ImageTarget } from "../../model/plan.ts";
 import type { Filesystem, FilesystemRole } from "../../model/snapshot.ts";
-import { type Duration, duration, toMs } from "../../model/time.ts";
+import { type Duration, duration } from "../../model/time.ts";
 import { atLeastZero } from "../../model/values.ts";
 
 /** State from one check to the next. Instants are readings of the boot clock, which does not jump. */
@@ -39,8 +39,6 @@ export interface PressureVerdict {
   readonly condition: boolean;
   /** What may be removed for all thresholds that are due. */
   readonly reclaim: Reclaim;
-  /** When another threshold could become due at the earliest; Infinity if none can. */
-  readonly soonestCrossingMs: number;
   /** Where image removal may stop; only for signals that allow removing images. */
   readonly targets: readonly ImageTarget[];
 }
@@ -74,7 +72,6 @@ export function judgePressure(input: PressureInput): PressureVerdict {
       images: reclaims.some((one) => one.images),
       logs: reclaims.some((one) => one.logs),
     },
-    soonestCrossingMs: soonestCrossingMs(input, thresholds, met),
     targets: due.filter((_, index) => reclaims[index]?.images === true).map(targetOf),
   };
 }
@@ -118,29 +115,6 @@ export function metTargets(
   return verdict.targets.filter(
     ({ trigger }) => trigger.kind !== "pressure" || roleOf(trigger.signal) !== "containerfs",
   );
-}
-
-/** The assumed maximum rate at which a disk fills. */
-const FILL_BYTES_A_SECOND = 1024 ** 3;
-const FILL_INODES_A_SECOND = 50_000;
-
-/** When another threshold could become due. The kubelet's eviction manager has a fixed period. */
-function soonestCrossingMs(
-  input: PressureInput,
-  thresholds: readonly Threshold[],
-  met: readonly MetThreshold[],
-): number {
-  if (input.compat === "kubelet") return Infinity;
-  const metBy = new Map(met.map((one) => [keyOf(one), one]));
-  const waits = observed(thresholds, input).flatMap((one) => {
-    const { grace, signal } = one.threshold;
-    const metFor = metBy.get(keyOf(one))?.metFor;
-    if (metFor !== undefined)
-      return metFor >= grace ? [] : [Math.ceil(toMs(duration(grace - metFor)))];
-    const aSecond = isOfInodes(signal) ? FILL_INODES_A_SECOND : FILL_BYTES_A_SECOND;
-    return [Math.max(0, Math.ceil((Number(one.available - one.limit) * 1000) / aSecond))];
-  });
-  return Math.min(...waits);
 }
 
 interface Observed extends Pick<MetThreshold, "threshold" | "filesystem" | "available" | "limit"> {

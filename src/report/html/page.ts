@@ -19,7 +19,7 @@ import {
 import { imageKeep } from "../image-reasons.ts";
 import { entriesOf, imageColumns, imageListDocument } from "../images.ts";
 import { candidateColumns, printContainerPlan, targetLines } from "../plan-table.ts";
-import { type ContainerPlanJson, type ImagePlanJson, planBody, stopWords } from "../plan.ts";
+import { type ContainerPlanJson, type ImagePlanJson, planBody, STOP_WORDS } from "../plan.ts";
 import { column, type Columns, Printer, RIGHT } from "../printer.ts";
 import type { Screen } from "../terminal.ts";
 import { bytesCell, counted, humanBytes, instantOf, kindTitle, secondOf } from "../words.ts";
@@ -119,7 +119,7 @@ function nextSection(plan: ImagePlanJson): Html {
   const end =
     plan.expectedRemovals === 0
       ? "No image is removed now."
-      : `A pass is expected to remove ${plan.expectedRemovals} and to stop there; ${stopWords(plan.accounting)}.`;
+      : `A pass is expected to remove ${plan.expectedRemovals} and to stop there; ${STOP_WORDS}.`;
   return section("next", "What a pass would remove now", [
     plan.triggers.length === 0
       ? html`<p>No threshold that images can relieve is exceeded.</p>`

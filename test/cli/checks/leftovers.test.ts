@@ -7,7 +7,6 @@ import type { Removal } from "../../../src/model/history.ts";
 import type { Snapshot } from "../../../src/model/snapshot.ts";
 import { decide } from "../../../src/policy/decide.ts";
 import type { Facts } from "../../../src/policy/facts.ts";
-import { FULL_PATIENCE } from "../../../src/policy/image/creations.ts";
 import { removalRow } from "../../report/build.ts";
 import {
   aFilesystem,
@@ -33,7 +32,9 @@ function warnings(
     hold: { kind: "none" },
     startedAt: null,
     pressureTargets: [],
-    creationPatience: FULL_PATIENCE,
+    awaited: new Set(),
+    last: new Set(),
+    paused: new Map(),
   };
   const checks = leftoverChecks({ ...facts, plan: decide(facts), listedNs: 0n }, removals);
   return Object.fromEntries(

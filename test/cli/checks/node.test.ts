@@ -10,7 +10,6 @@ import type { KeepRules, Snapshot } from "../../../src/model/snapshot.ts";
 import { duration } from "../../../src/model/time.ts";
 import { decide } from "../../../src/policy/decide.ts";
 import type { Facts } from "../../../src/policy/facts.ts";
-import { FULL_PATIENCE } from "../../../src/policy/image/creations.ts";
 import { metTargets } from "../../../src/policy/pressure/thresholds.ts";
 import type { Verdict } from "../../../src/report/doctor.ts";
 import {
@@ -61,7 +60,9 @@ function checks({ seen = {}, limits = defaultLimits, hold = { kind: "none" } }: 
       compat: limits.images.compat,
       filesystems: snapshot.filesystems,
     }),
-    creationPatience: FULL_PATIENCE,
+    awaited: new Set(),
+    last: new Set(),
+    paused: new Map(),
   };
   const prepared = { ...facts, plan: decide(facts), listedNs: 0n };
   return nodeChecks(prepared, limits).flatMap(([name, check]) =>

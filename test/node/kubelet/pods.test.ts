@@ -1,15 +1,15 @@
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, symlinkSync, utimesSync } from "node:fs";
+import { mkdirSync, statSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { podUid } from "../../../src/model/ids.ts";
 import type { PodReading } from "../../../src/model/snapshot.ts";
-import { instantFromMs } from "../../../src/model/time.ts";
+import { instant } from "../../../src/model/time.ts";
 import {
   isBesideKubelet,
   kubeletSigns,
   type PodSourceOptions,
-  readContainerMarks,
+  readPodDirectories,
   readPods,
   rootDirectoryOf,
 } from "../../../src/node/kubelet/pods.ts";
@@ -116,16 +116,6 @@ describe("signs of a kubelet", () => {
   });
 });
 
-const uid = podUid("0a1b2c3d-0000-4000-8000-000000000000");
-const UIDS = [uid];
-
-/** The kubelet's root, with a container of one pod. */
-function aRoot(file = "web/8e9f"): string {
-  const root = scratch();
-  put(root, `pods/${uid}/containers/${file}`);
-  return root;
-}
-
 test("the root directory is the configured one, else the first usual one that exists, else the node's own", () => {
   const here = scratch();
   expect(rootDirectoryOf("/data/kubelet", [here])).toBe("/data/kubelet");
@@ -152,48 +142,55 @@ test("signs of a kubelet include its process, also within k3s, and no other proc
   expect(kubeletSigns(root)).toEqual(["process 2 (k3s-server)", "process 3 (kubelet)"]);
 });
 
-describe("the marks of containers", () => {
-  test("are the directories of a pod's containers that hold a file, with the time of their last change", async () => {
-    const root = aRoot();
-    const directory = join(root, "pods", uid, "containers");
-    mkdirSync(join(directory, "refused"));
-    mkdirSync(join(directory, "nested/directory"), { recursive: true });
-    put(directory, "a-file");
-    utimesSync(join(directory, "web"), 1_700_000_000, 1_700_000_000);
-    const reading = await readContainerMarks(root, UIDS, () => true);
-    const at = instantFromMs(1_700_000_000_000);
-    expect(reading).toEqual({ marks: [{ podUid: uid, name: "web", at }], unreadable: new Set() });
-    // Old ones are left out.
-    expect((await readContainerMarks(root, UIDS, () => false)).marks).toEqual([]);
+describe("the directories of pods", () => {
+  test("have their birth, and that of each file of a container whose directory changed", async () => {
+    const root = scratch();
+    const files = join(root, "pods", "uid", "containers", "web");
+    mkdirSync(files, { recursive: true });
+    mkdirSync(join(root, "pods", "uid", "containers", "idle"));
+    mkdirSync(join(root, "pods", ".hidden"));
+    writeFileSync(join(files, "first"), "");
+    writeFileSync(join(files, "second"), "");
+    utimesSync(join(root, "pods", "uid", "containers", "idle"), 1, 1);
+    writeFileSync(join(files, "first"), "changed");
+    const found = await readPodDirectories(root, instant(0n));
+    const birth = (path: string) => instant(statSync(path, { bigint: true }).birthtimeNs);
+    expect(found).toEqual([
+      {
+        uid: podUid("uid"),
+        bornAt: birth(join(root, "pods", "uid")),
+        files: expect.arrayContaining(
+          ["first", "second"].map((name) => ({
+            container: "web",
+            bornAt: birth(join(files, name)),
+          })),
+        ),
+      },
+    ]);
   });
 
-  test("are none for a pod without a directory or containers, nor at a UID that leads elsewhere", async () => {
-    const root = aRoot();
-    mkdirSync(join(root, "pods/pulling"));
-    const reading = await readContainerMarks(root, ["gone", "pulling"].map(podUid), () => true);
-    expect(reading).toEqual({ marks: [], unreadable: new Set() });
-    const elsewhere = ["..", `../pods/${uid}`, "", "."].map(podUid);
-    expect((await readContainerMarks(root, elsewhere, () => true)).marks).toEqual([]);
-  });
-});
-
-describe("the marks cannot be read", () => {
-  const unreadable = async (root: string): Promise<readonly string[]> => [
-    ...(await readContainerMarks(root, UIDS, () => true)).unreadable,
-  ];
-
-  test("without the directory of pods, or below the node's own root", async () => {
-    expect(await unreadable(scratch())).toEqual([uid]);
-    expect(await unreadable("/")).toEqual([uid]);
+  test("are left out if neither they nor their containers' directories changed since then", async () => {
+    const root = scratch();
+    const files = join(root, "pods", "uid", "containers", "web");
+    mkdirSync(files, { recursive: true });
+    writeFileSync(join(files, "first"), "");
+    const born = statSync(join(root, "pods", "uid"), { bigint: true }).birthtimeNs;
+    const later = instant(born + 1_000_000_000n);
+    expect(await readPodDirectories(root, later)).toEqual([]);
+    utimesSync(files, new Date(Date.now() + 5_000), new Date(Date.now() + 5_000));
+    expect(await readPodDirectories(root, later)).toHaveLength(1);
   });
 
-  test("if the directory of one pod fails, for that pod", async () => {
-    const root = aRoot();
-    mkdirSync(join(root, "pods/loop"));
-    symlinkSync("containers", join(root, "pods/loop/containers"));
-    const pods = [uid, podUid("loop")];
-    const reading = await readContainerMarks(root, pods, () => true);
-    expect(reading.marks).toHaveLength(1);
-    expect([...reading.unreadable]).toEqual([podUid("loop")]);
+  test("are none without ROOT/pods, and below the node's own root", async () => {
+    expect(await readPodDirectories(scratch(), instant(0n))).toBeNull();
+    expect(await readPodDirectories("/", instant(0n))).toBeNull();
+  });
+
+  test("that cannot be read are an error, which may hide a pod", async () => {
+    const root = scratch();
+    mkdirSync(join(root, "pods"));
+    symlinkSync("loop", join(root, "pods", "loop"));
+    const thrown = await readPodDirectories(root, instant(0n)).catch((error: unknown) => error);
+    expect(String(thrown)).toContain("cannot read");
   });
 });

@@ -1,20 +1,16 @@
 import { describe, expect, test } from "bun:test";
 
-import { chainId } from "../../../src/model/ids.ts";
 import type { ImageLimits } from "../../../src/model/limits.ts";
 import type { ImageTarget } from "../../../src/model/plan.ts";
 import type { Filesystem, Snapshot } from "../../../src/model/snapshot.ts";
 import { hours, type Instant, instant, minutes, watched } from "../../../src/model/time.ts";
-import { estimate } from "../../../src/policy/image/images.ts";
 import {
-  aCandidate,
   aContainer,
   aFilesystem,
   anImage,
   GIB,
   idOf,
   inodeTarget,
-  MIB,
   NOW,
   spaceTarget,
 } from "../../support/build/values.ts";
@@ -83,7 +79,7 @@ describe("other triggers", () => {
   test("several at once: each is named, and the strictest decides how far", () => {
     const plan = planOf({
       images: three,
-      limits: { storeBudgetBytes: 57n * GIB },
+      limits: { storeBudgetBytes: GIB },
       snapshot: onDisk(15n),
     });
     expect(plan.triggers).toEqual([{ kind: "space" }, { kind: "budget" }]);
@@ -94,7 +90,7 @@ describe("other triggers", () => {
 });
 
 test("the evaluated rules are listed, the deciding one last, and none that is off", () => {
-  const always = ["in-use", "pinned", "sandbox-image", "keep-rule", "ghost"] as const;
+  const always = ["in-use", "pinned", "sandbox-image", "keep-rule"] as const;
   const images = [{ ...gib("pinned"), pinned: true }, gib("free")];
   const kept = planOf({ images, snapshot: onDisk(50n) }).kept.map((one) => one.tried);
   const idle = [...always, "too-young", "no-trigger"] as const;
@@ -250,96 +246,21 @@ describe("pressure", () => {
 });
 
 describe("futility", () => {
-  describe("removals that gave no space back", () => {
-    const paused = (retryWatched: bigint) =>
-      new Map([
-        [
-          "/var/lib/containerd",
-          {
-            knownSharers: 3,
-            removals: 3,
-            availableBytes: 14n * GIB,
-            capacityBytes: 100n * GIB,
-            pauses: 1,
-            retryWatched: watched(retryWatched),
-          },
-        ],
-      ]);
-    const minute: bigint = minutes(1);
-    const at = (retryWatched: bigint, change: Partial<Parameters<typeof planOf>[0]> = {}) =>
-      planOf({
-        images: three,
-        snapshot: onDisk(14n),
-        ...change,
-        ledger: { watched: watched(10n * minute), nothingFreed: paused(retryWatched) },
-      });
-
-    test("keep every image until the pause is over, whatever triggers, and announce none to be tried", () => {
-      const block = {
-        kind: "nothing-freed" as const,
-        filesystem: "/var/lib/containerd",
-        remaining: minutes(2),
-      };
-      expect(at(12n * minute)).toMatchObject({ candidates: [], blocks: [block], notes: [] });
-      const counted = at(12n * minute, { limits: { storeBudgetBytes: GIB } });
-      expect(counted).toMatchObject({ candidates: [], blocks: [block] });
-      const aged = at(12n * minute, { snapshot: onDisk(50n), limits: { maximumAge: minutes(5) } });
-      expect(aged).toMatchObject({ triggers: [{ kind: "age" }], candidates: [], blocks: [block] });
-    });
-
-    test("keep no image from its maximum age while another disk that holds images gives space back", () => {
-      const other = { ...disk(50n), device: "8:2", path: "/other" };
-      const snapshot = { filesystems: [disk(50n), other] };
-      const plan = at(12n * minute, { snapshot, limits: { maximumAge: minutes(5) } });
-      expect(plan.blocks).toEqual([]);
-      expect(plan.candidates).not.toEqual([]);
-    });
-
-    test("are noted while another disk costs images", () => {
-      const other = { ...disk(10n, 4n), device: "8:2", path: "/other" };
-      const filesystems = [disk(14n, 50n), other];
-      const free = [disk(50n, 50n), other];
-      const notesOn = (those: typeof filesystems) =>
-        at(12n * minute, { snapshot: { filesystems: those }, limits: { whenFutile: "collect" } });
-      expect(notesOn(filesystems)).toMatchObject({
-        targets: [{ path: "/other" }],
-        notes: [{ kind: "out-of-reach", block: { kind: "nothing-freed" } }],
-      });
-      expect(notesOn(free)).toMatchObject({ targets: [{ path: "/other" }], notes: [] });
-      const snapshot = { filesystems: [disk(50n), { ...other, availableBytes: 3n * GIB }] };
-      expect(at(12n * minute, { snapshot, limits: { storeBudgetBytes: GIB } }).notes).toMatchObject(
-        [{ kind: "out-of-reach", block: { kind: "futile", filesystem: "/other" } }],
-      );
-      // With `collect` images are removed anyway, so nothing is futile.
-      expect(notesOn([disk(3n, 4n), other]).notes).toMatchObject([
-        { block: { kind: "nothing-freed" } },
-      ]);
-    });
-
-    test("let one image be expected when the pause is over", () => {
-      const plan = at(10n * minute);
-      expect(plan.blocks).toEqual([]);
-      expect(plan.notes).toEqual([{ kind: "one-tried", path: "/var/lib/containerd" }]);
-      expect(plan.candidates.map(({ expected }) => expected)).toEqual([true, false, false]);
-      const snapshot = { filesystems: [disk(3n, 4n)] };
-      const kindsAt = (retry: bigint, whenFutile: "keep" | "collect") =>
-        at(retry, { snapshot, limits: { whenFutile } }).blocks.map(({ kind }) => kind);
-      expect(kindsAt(10n * minute, "keep")).toEqual(["futile"]);
-      expect(kindsAt(12n * minute, "keep")).toEqual(["futile", "nothing-freed"]);
-      expect(kindsAt(12n * minute, "collect")).toEqual(["nothing-freed"]);
-    });
-
-    test("pause nothing that is removed by hand, nothing without a trigger, and no reported sizes", () => {
-      const byHand = at(12n * minute, { facts: { purpose: { kind: "all-unused" } } });
-      expect(byHand.candidates).toHaveLength(3);
-      expect(at(12n * minute, { snapshot: onDisk(50n) }).blocks).toEqual([]);
-      expect(at(12n * minute, { limits: { accounting: "reported" } }).candidates).toHaveLength(3);
-    });
-  });
-
   const filled = { filesystems: [disk(3n, 4n)] };
 
-  test("a disk filled by other data costs no image without compat kubelet, and the plan reports what fills it", () => {
+  test("no image is removed for a disk on which removals gave nothing back, until its pause is over", () => {
+    const node = {
+      images: three,
+      snapshot: { filesystems: [aFilesystem({ availableBytes: GIB })] },
+    };
+    const paused = new Map([["8:1", minutes(7)]]);
+    const plan = planOf({ ...node, facts: { paused } });
+    expect(plan.candidates).toEqual([]);
+    expect(plan.blocks).toMatchObject([{ kind: "nothing-freed", remaining: minutes(7) }]);
+    expect(planOf(node).candidates).toHaveLength(3);
+  });
+
+  test("a disk filled by other data costs no image, and the plan reports what fills it", () => {
     const plan = planOf({ images: three, snapshot: filled });
     expect(plan.candidates).toEqual([]);
     expect(plan.blocks).toEqual([
@@ -360,15 +281,6 @@ describe("futility", () => {
     expect(held.kept.map(({ reason }) => reason)).toEqual(
       three.map(() => ({ kind: "blocked", block: "on-hold" })),
     );
-    const all = planOf({ images: three, snapshot: filled, limits: { whenFutile: "collect" } });
-    expect(all).toMatchObject({
-      candidates: [{}, {}, {}],
-      futility: [{ futile: true }],
-      notes: [],
-    });
-    const counted = planOf({ images: three, snapshot: filled, limits: { storeBudgetBytes: GIB } });
-    expect(counted).toMatchObject({ blocks: [], targets: [{ kind: "store-bytes" }] });
-    expect(counted.notes).toEqual([{ kind: "out-of-reach", block: plan.blocks[0] as never }]);
   });
 });
 
@@ -408,11 +320,14 @@ test("for the kubelet an image, however young, is too old once its last use and 
       facts: { startedAt, ...(from > 0n && { agesFrom: { watched: watched(from), at: NOW } }) },
     }).candidates.map(({ tried }) => tried.at(-1));
   };
-  expect([at(hours(1), null), at(hours(1) + 1n, null)]).toEqual([[], ["ghost"]]);
-  expect([at(hours(2), hours(1)), at(hours(2), hours(1) + 1n)]).toEqual([[], ["ghost"]]);
+  expect([at(hours(1), null), at(hours(1) + 1n, null)]).toEqual([[], ["keep-rule"]]);
+  expect([at(hours(2), hours(1)), at(hours(2), hours(1) + 1n)]).toEqual([[], ["keep-rule"]]);
   expect(at(hours(2), null, { startedAt: null })).toEqual([]);
   const since = { from: hours(9) };
-  expect([at(hours(10), null, since), at(hours(10) + 1n, null, since)]).toEqual([[], ["ghost"]]);
+  expect([at(hours(10), null, since), at(hours(10) + 1n, null, since)]).toEqual([
+    [],
+    ["keep-rule"],
+  ]);
 });
 
 test("containers removed first do not make their images count as just used for the kubelet", () => {
@@ -425,64 +340,4 @@ test("containers removed first do not make their images count as just used for t
     without: new Set([container.id]),
   });
   expect(words(plan.candidates)).toEqual(["b", "c", "a"]);
-});
-
-test("all unused images go in their order, with what each frees by its layers", () => {
-  const [base, child] = [chainId("base"), chainId("base/child")];
-  const ledger = {
-    origins: new Map([
-      [idOf("a"), { chain: base, builtAt: null }],
-      [idOf("b"), { chain: child, builtAt: null }],
-    ]),
-    layers: new Map([[child, { below: null, chain: [base, child] }]]),
-  };
-  const all = { images: [gib("a"), gib("b")], ledger, snapshot: onDisk(10n) };
-  const unused = (limits: Partial<ImageLimits>) =>
-    planOf({ ...all, limits, facts: { purpose: { kind: "all-unused" } } });
-  // Whatever their age.
-  const { candidates, triggers } = unused({ maximumAge: hours(1) });
-  expect(words(candidates)).toEqual(["a", "b"]);
-  expect(triggers).toEqual([{ kind: "all-unused" }]);
-  for (const one of candidates) expect(one.triggers).toEqual(triggers);
-  const summed = unused({ accounting: "reported" });
-  expect(summed.candidates.map(({ frees }) => frees)).toEqual([undefined, undefined]);
-  expect(
-    candidates.map(({ unscaled, sharersKnown }) => [unscaled?.estimateBytes, sharersKnown]),
-  ).toEqual([
-    [0n, true],
-    [GIB, true],
-  ]);
-});
-
-describe("the estimated stop", () => {
-  const five = ["a", "b", "c", "d", "e"].map((name) =>
-    aCandidate(name, { image: anImage(name, { sizeBytes: 100n * MIB }) }),
-  );
-  const unlimited = { compat: "none", maxRemovals: null } as const;
-  const reached = (...input: Parameters<typeof estimate>): number =>
-    estimate(...input).filter(({ expected }) => expected).length;
-
-  test.each([
-    [1n, 5],
-    [0n, 0],
-  ])(
-    "counts no inodes, so that of five images with %p wanted %p are expected",
-    (wantedInodes, images) => {
-      expect(reached(five, [inodeTarget(1n, wantedInodes)], unlimited)).toBe(images);
-    },
-  );
-
-  test.each([
-    [0n, 2, 3],
-    [250n, 3, 5],
-  ])(
-    "with %p MiB wanted is behind all that go for their age, which the kubelet counts towards nothing",
-    (wanted, ours, kubelets) => {
-      const triggers = [{ kind: "age" }, { kind: "space" }] as const;
-      const aged = five.map((one, at) => (at < 2 ? { ...one, triggers } : one));
-      const targets = [spaceTarget(1_000n * MIB, wanted * MIB)];
-      expect(reached(aged, targets, unlimited)).toBe(ours);
-      expect(reached(aged, targets, { ...unlimited, compat: "kubelet" })).toBe(kubelets);
-    },
-  );
 });

@@ -1,35 +1,31 @@
 import { describe, expect, test } from "bun:test";
 
-import { type ImageId, podUid, sandboxId } from "../../../src/model/ids.ts";
-import type { OriginRecord } from "../../../src/model/ledger.ts";
+import { podUid } from "../../../src/model/ids.ts";
 import type { HoldState } from "../../../src/model/pass.ts";
 import type { ImageCandidate } from "../../../src/model/plan.ts";
 import type { ImageBlock } from "../../../src/model/reason.ts";
 import type { Snapshot } from "../../../src/model/snapshot.ts";
 import { hours, instant, minutes, seconds, watched } from "../../../src/model/time.ts";
 import type { Facts } from "../../../src/policy/facts.ts";
-import { judgeImages, recheckImages, waitsForCreations } from "../../../src/policy/image/judge.ts";
+import { judgeImages, recheckImages, waitsForPods } from "../../../src/policy/image/judge.ts";
 import {
   aContainer,
   anImage,
   anImagePlan,
   aRecord,
+  GIB,
   keepOf,
   NOW,
 } from "../../support/build/values.ts";
 import { fateOf, inputOf, type Node, planOf, WATCHED } from "../judging.ts";
 
-const image = anImage("app");
+const image = anImage("app", { sizeBytes: 4n * GIB });
 const held = (reason: string): HoldState => ({ kind: "held", until: null, since: null, reason });
 
 describe("each block stops every image and says why", () => {
   const graceUntil = watched(WATCHED + minutes(3));
   const problems = [{ source: "/k/a.list:3", message: "bad" }];
-  const web = { sandboxId: sandboxId("s"), name: "web" };
-  const creations = {
-    clocks: { wall: NOW, uptime: hours(48), bootId: "boot-1" },
-    inProgress: [{ ...web, podUid: podUid("u"), markedAt: NOW }],
-  };
+  const starting = { podDirectories: [{ uid: podUid("u"), bornAt: NOW, files: [] }] };
   const unknown = [{ subject: "container container-c (c)" }];
   const rows: readonly [string, Node, object][] = [
     ["on-hold", { facts: { hold: held("upgrade") } }, { until: null, reason: "upgrade" }],
@@ -49,7 +45,11 @@ describe("each block stops every image and says why", () => {
       { snapshot: { containers: [aContainer("c", { imageName: "a/gone:1" })] } },
       { unknown },
     ],
-    ["pod-starting", { snapshot: { creations } }, { containers: [web], remaining: seconds(150) }],
+    [
+      "pod-starting",
+      { snapshot: starting },
+      { pods: [{ uid: podUid("u"), container: "" }], remaining: seconds(150) },
+    ],
   ];
   for (const [kind, node, fields] of rows) {
     for (const compat of kind === "boot-grace"
@@ -139,10 +139,10 @@ describe("pods that cannot be read", () => {
   });
 });
 
-describe("a pass waits for containers that are being created", () => {
+describe("a pass waits for pods that are starting", () => {
   const starting: ImageBlock = {
     kind: "pod-starting",
-    containers: [],
+    pods: [],
     remaining: minutes(1),
     until: NOW,
   };
@@ -156,13 +156,13 @@ describe("a pass waits for containers that are being created", () => {
     ["but not if the plan has no images", null, false],
   ])("%s", (_, change, waits) => {
     const images = change && anImagePlan([], change);
-    expect(waitsForCreations({ images })).toBe(waits);
+    expect(waitsForPods({ images })).toBe(waits);
   });
 });
 
 describe("just before a removal", () => {
-  const app = anImage("app");
-  const other = anImage("other");
+  const app = anImage("app", { sizeBytes: 4n * GIB });
+  const other = anImage("other", { sizeBytes: 4n * GIB });
 
   const changed = { kind: "changed" };
 
@@ -176,21 +176,11 @@ describe("just before a removal", () => {
 
   function again(fresh: Partial<Snapshot>, node: Node = {}): unknown {
     const [input, candidate] = planned(node);
-    return recheckImages({ ...input, snapshot: { ...input.snapshot, ...fresh } })(candidate);
+    return recheckImages({ ...input, snapshot: { ...input.snapshot, ...fresh } })(
+      candidate,
+      new Set(),
+    );
   }
-
-  test("images are not put in order again: the plan's order counts", () => {
-    const [input, candidate] = planned();
-    // Images that are as old as one another are ordered by when they were built.
-    class Origins extends Map<ImageId, OriginRecord> {
-      override get(): never {
-        throw new Error("images are compared");
-      }
-    }
-    const ordered = { ...input, ledger: { ...input.ledger, origins: new Origins() } };
-    expect(recheckImages(ordered)(candidate)).toBeNull();
-    expect(() => judgeImages(ordered).images()).toThrow("images are compared");
-  });
 
   const gone = (tag: string) => aContainer(tag, { imageName: `registry.example/gone:${tag}` });
   const source = "/keep.d/site.list:2";

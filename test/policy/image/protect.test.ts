@@ -22,15 +22,7 @@ import {
   sandboxImageReason,
   sandboxNames,
 } from "../../../src/policy/image/protect.ts";
-import {
-  aContainer,
-  aGhost,
-  anImage,
-  aSnapshot,
-  idOf,
-  keepOf,
-  NOW,
-} from "../../support/build/values.ts";
+import { aContainer, anImage, aSnapshot, idOf, keepOf, NOW } from "../../support/build/values.ts";
 import { inputOf, WATCHED } from "../judging.ts";
 
 interface Case {
@@ -75,7 +67,6 @@ describe("each rule", () => {
   const PAUSE = "registry.k8s.io/pause:3.10";
   const containers = [aContainer("c", { imageId: idOf("app"), state: "exited" })];
   const rule = { pattern: "**/app:v*", source: "/k/a.list:2" };
-  const waiting = aGhost({ attempts: 2, retryWatched: watched(WATCHED + 1n) });
   test.each<[string, Case, object]>([
     ["in-use", { snapshot: { containers } }, { users: [{ kind: "container", state: "exited" }] }],
     ["pinned", { image: { pinned: true } }, {}],
@@ -92,8 +83,6 @@ describe("each rule", () => {
       { limits: { keepPerRepository: 1 } },
       { repository: "registry.example/app", place: 1, limit: 1 },
     ],
-    ["ghost", { record: { ghost: waiting } }, { since: NOW, attempts: 2, isFinal: false }],
-    ["ghost", { record: { ghost: aGhost({ isFinal: true }) } }, { isFinal: true }],
     ["too-young", { record: young }, { age: minutes(1), minimumAge: minutes(2) }],
   ])("keeps its image and names the cause: %s", (kind, given, fields) => {
     expect(protection(given).reason).toMatchObject({ kind, ...fields });
@@ -110,7 +99,6 @@ test("rules are tried in order and the deciding one is last", () => {
     "pinned",
     "sandbox-image",
     "keep-rule",
-    "ghost",
     "too-young",
   ]);
   const all = protection({
@@ -138,11 +126,6 @@ const pinned = { pinned: true };
 
 const youngFor = (minimumAge: Duration) => ({ kind: "too-young", minimumAge, restarted: true });
 const cases: readonly [string, Case, object | null][] = [
-  [
-    "that is a ghost after its pause",
-    { record: { ghost: aGhost({ retryWatched: WATCHED }) } },
-    null,
-  ],
   ["younger than the minimum age", seenBefore(minutes(2) - 1n), { kind: "too-young" }],
   ["as old as the minimum age", seenBefore(minutes(2)), null],
   ["whose names changed a minute ago", restarted(1, 2), youngFor(minutes(2))],

@@ -116,31 +116,6 @@ describe("the table of reclaim", () => {
   });
 });
 
-describe("the soonest crossing", () => {
-  const bytes = aThreshold("imagefs.available", quantity(GIB));
-  const inodes = aThreshold("imagefs.inodesFree", quantity(100_000n));
-  const free = { availableBytes: 4n * GIB, inodes: 1_000_000n, inodesFree: 200_000n };
-  const soonestMs = (thresholds: readonly Threshold[], ...more: [object?, object?]) =>
-    judge(thresholds, { ...free, ...more[0] }, more[1]).soonestCrossingMs;
-
-  test("is that of the nearest threshold at the highest assumed fill rate of bytes or inodes", () => {
-    expect(soonestMs([bytes])).toBe(3_000);
-    expect(soonestMs([inodes])).toBe(2_000);
-    expect(soonestMs([bytes, inodes])).toBe(2_000);
-  });
-
-  test("of a met threshold is the rest of its grace period", () => {
-    const soft = aThreshold("imagefs.available", quantity(GIB), { grace: minutes(1) });
-    expect(soonestMs([soft], { availableBytes: 0n })).toBe(60_000);
-  });
-
-  test("is never if a threshold is due, none can be crossed, or compat is kubelet", () => {
-    expect(soonestMs([bytes], { availableBytes: 0n })).toBe(Infinity);
-    expect(soonestMs([inodes], { inodes: 0n, inodesFree: 0n })).toBe(Infinity);
-    expect(soonestMs([bytes], {}, { compat: "kubelet" })).toBe(Infinity);
-  });
-});
-
 test("several thresholds that are due reclaim what any of them may, and only those of images have a target", () => {
   const reclaim = (...signals: readonly Signal[]) => {
     const verdict = judgePressure({

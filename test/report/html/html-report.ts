@@ -4,8 +4,8 @@ import type { Removal } from "../../../src/model/history.ts";
 import { type ChainId, chainId, imageId, passId } from "../../../src/model/ids.ts";
 import type { ImagePlan } from "../../../src/model/plan.ts";
 import { hours, type Instant, instant, minutes, plus } from "../../../src/model/time.ts";
-import { imageUsage } from "../../../src/policy/layer/disk-usage.ts";
-import { LayerForest } from "../../../src/policy/layer/layers.ts";
+import { imageUsage } from "../../../src/policy/disk-usage.ts";
+import { Layers } from "../../../src/policy/layers.ts";
 import type { HtmlReport } from "../../../src/report/html/page.ts";
 import {
   candidate,
@@ -39,7 +39,7 @@ const removals = times(115, (serial): Removal => {
     result: failed ? "failed" : "removed",
     message: failed ? "UNAVAILABLE: the runtime is shutting down" : null,
     measuredBytes: failed ? null : BigInt(300 + ((serial * 53) % 500)) * MIB,
-    freesBytes: GIB,
+    estimateBytes: GIB,
   });
   return serial % 5 === 4
     ? {
@@ -49,7 +49,7 @@ const removals = times(115, (serial): Removal => {
         reason: "over-per-container-limit",
         reportedBytes: null,
         measuredBytes: null,
-        freesBytes: null,
+        estimateBytes: null,
       }
     : row;
 });
@@ -115,15 +115,14 @@ export function usageOf(plan: ImagePlan): NonNullable<HtmlReport["usage"]> {
     [chainId(`base-${index % 4}`), null],
     [chainId(`own-${id}`), chainId(`base-${index % 4}`)],
   ]);
-  const forest = new LayerForest(
+  const layers = new Layers(
     layered.map(({ id, sizeBytes }) => ({ id, sizeBytes, chain: chainId(`own-${id}`) })),
     new Map(chains),
   );
   const inUseBytes = 1n << 60n;
   return {
-    images: imageUsage({ plan, forest, inUseBytes, snapshot: { containers: [], sandboxes: [] } }),
+    images: imageUsage({ plan, layers, inUseBytes, snapshot: { containers: [], sandboxes: [] } }),
     imagesWithoutLayers: all.length - layered.length,
-    measuredPerEstimated: 2.04,
   };
 }
 

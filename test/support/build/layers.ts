@@ -2,14 +2,14 @@
 
 import { type ChainId, chainId } from "../../../src/model/ids.ts";
 import type { Image } from "../../../src/model/snapshot.ts";
-import { LayerForest } from "../../../src/policy/layer/layers.ts";
+import { Layers } from "../../../src/policy/layers.ts";
 
 /** An image and its layers, from the first to the last: `base/app`. */
 export type Layered = readonly [image: Pick<Image, "id" | "sizeBytes">, layers: string];
 
 /** Of these images, all of whose layers are known. */
-export const forestOf = (...images: readonly Layered[]): LayerForest =>
-  new LayerForest(
+export const layersOf = (...images: readonly Layered[]): Layers =>
+  new Layers(
     images.map(([{ id, sizeBytes }, layers]) => ({ id, sizeBytes, chain: chainId(layers) })),
     new Map(images.flatMap(([, layers]) => parentsIn(layers.split("/")))),
   );

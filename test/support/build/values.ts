@@ -3,12 +3,7 @@
 import type { Config } from "../../../src/config/config.ts";
 import { loadConfig } from "../../../src/config/load.ts";
 import { containerId, type ImageId, imageId, podUid, sandboxId } from "../../../src/model/ids.ts";
-import {
-  emptyLedger,
-  type Ghost,
-  type ImageRecord,
-  type Ledger,
-} from "../../../src/model/ledger.ts";
+import { emptyLedger, type ImageRecord, type Ledger } from "../../../src/model/ledger.ts";
 import type {
   ContainerLimits,
   ImageLimits,
@@ -34,7 +29,6 @@ import {
   watched,
 } from "../../../src/model/time.ts";
 import type { Facts } from "../../../src/policy/facts.ts";
-import { FULL_PATIENCE } from "../../../src/policy/image/creations.ts";
 
 export const NOW: Instant = fromRfc3339("2026-01-01T00:00:00Z") ?? instant(0n);
 export const MIB = 1024n * 1024n;
@@ -113,7 +107,6 @@ export function aRecord(change: Partial<ImageRecord> = {}): ImageRecord {
     names: "",
     sizeBytes: 100n * MIB,
     ageRestartedWatched: null,
-    ghost: null,
     ...change,
   };
 }
@@ -126,21 +119,6 @@ export const recordsOf = (
   new Map(
     words.map((word) => [idOf(word), aRecord({ names: `registry.example/${word}:v1`, ...change })]),
   );
-
-export function aGhost(change: Partial<Ghost> = {}): Ghost {
-  return {
-    since: NOW,
-    attempts: 1,
-    retryWatched: watched(0n),
-    answeredWatched: null,
-    isFinal: false,
-    names: null,
-    runtime: "",
-    instance: "",
-    retriedAtOnce: false,
-    ...change,
-  };
-}
 
 export function aSnapshot(change: Partial<Snapshot> = {}): Snapshot {
   return {
@@ -166,7 +144,6 @@ export function aSnapshot(change: Partial<Snapshot> = {}): Snapshot {
     sandboxImages: new Map(),
     filesystems: [aFilesystem()],
     pods: { kind: "none", why: "a test" },
-    creations: null,
     logs: null,
     keep: keepOf([]),
     ...change,
@@ -197,6 +174,8 @@ export const defaultConfig: Config = loadConfig({
   env: {},
   reader: { file: () => null, names: () => null },
 });
+  whenFutile: "keep",
+  accounting: "measured",
 
 /** The defaults of the flag table, without eviction thresholds. */
 export const defaultLimits: Limits = {
@@ -223,7 +202,9 @@ export const factsOf = (snapshot: Snapshot, ledger: Ledger, images: ImageLimits)
   hold: { kind: "none" },
   startedAt: null,
   pressureTargets: [],
-  creationPatience: FULL_PATIENCE,
+  awaited: new Set(),
+  last: new Set(),
+  paused: new Map(),
 });
 
 export const withImageLimits = (facts: Facts, change: Partial<ImageLimits>): Facts => ({
@@ -237,6 +218,7 @@ export function aCandidate(name: string, change: Partial<ImageCandidate> = {}): 
     record: aRecord(),
     triggers: [{ kind: "space" }],
     unusedFor: hours(24),
+    estimateBytes: change.image?.sizeBytes ?? anImage(name).sizeBytes,
     expected: true,
     tried: ["in-use"],
     ...change,
@@ -257,7 +239,6 @@ export function anImagePlan(
     blocks: [],
     futility: [],
     usage: [],
-    accounting: "measured",
     notes: [],
     ...change,
   };
@@ -286,11 +267,4 @@ export const inodeTarget = (inodesFree: bigint, wantedInodes: bigint): Target<"f
   inodesFree,
   wantedInodes,
   relievedInodes: inodesFree,
-});
-
-export const budgetTarget = (maximumBytes: bigint, wantedBytes: bigint): Target<"store-bytes"> => ({
-  kind: "store-bytes",
-  trigger: { kind: "budget" },
-  maximumBytes,
-  wantedBytes,
 });

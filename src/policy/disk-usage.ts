@@ -1,20 +1,20 @@
 /** Disk usage of images, by decision, repository, namespace and layer family. */
-import type { ChainId } from "../../model/ids.ts";
-import type { Bounds, ImagePlan } from "../../model/plan.ts";
-import type { ImageKeepReason } from "../../model/reason.ts";
-import type { ImageShare, ImageUsage } from "../../model/reports.ts";
-import type { Image, Snapshot } from "../../model/snapshot.ts";
-import type { Instant } from "../../model/time.ts";
-import { atLeastZero, compared, smaller } from "../../model/values.ts";
-import type { Ranked } from "../image/rank.ts";
-import { repositoryOfNames } from "../image/reference.ts";
-import { nameOf } from "./layer-order.ts";
-import { type LayerForest, NOTHING, plus } from "./layers.ts";
+import type { ChainId } from "../model/ids.ts";
+import type { ImagePlan } from "../model/plan.ts";
+import type { ImageKeepReason } from "../model/reason.ts";
+import type { ImageShare, ImageUsage } from "../model/reports.ts";
+import type { Image, Snapshot } from "../model/snapshot.ts";
+import type { Instant } from "../model/time.ts";
+import { atLeastZero, compared, smaller } from "../model/values.ts";
+import { nameOf } from "./image/image-index.ts";
+import type { Ranked } from "./image/rank.ts";
+import { repositoryOfNames } from "./image/reference.ts";
+import type { Layers } from "./layers.ts";
 
 export interface ImageUsageFacts {
   readonly plan: Pick<ImagePlan, "candidates" | "kept">;
   readonly snapshot: Pick<Snapshot, "containers" | "sandboxes">;
-  readonly forest: LayerForest;
+  readonly layers: Layers;
   /** All that is in use on the filesystems with images: no group takes more. */
   readonly inUseBytes: bigint;
 }
@@ -23,7 +23,7 @@ export interface ImageUsageFacts {
 export function imageUsage(facts: ImageUsageFacts): ImageUsage {
   const subjects = subjectsOf(facts.plan);
   const namespaces = namespacesOf(facts.snapshot);
-  const families = familyNames(subjects, facts.forest);
+  const families = familyNames(subjects, facts.layers);
   const by = (namesOf: (subject: Subject) => readonly (string | null)[]): readonly ImageShare[] =>
     grouped(subjects, namesOf)
       .map(([name, group]) => shareOf(name, group, facts))
@@ -33,7 +33,7 @@ export function imageUsage(facts: ImageUsageFacts): ImageUsage {
     byState: by((subject) => [isRemovable(subject) ? "removable" : subject.reason.kind]),
     byRepository: by((subject) => [repositoryOf(subject)]),
     byNamespace: by(({ reason }) => namespaces(reason)),
-    byFamily: by(({ image }) => [families.get(facts.forest.familyOf(image.id)) ?? null]),
+    byFamily: by(({ image }) => [families.get(familyOf(facts.layers, image)) ?? null]),
   };
 }
 
@@ -67,56 +67,36 @@ function grouped<Item, Name extends string>(
 function shareOf(
   name: string | null,
   group: readonly Subject[],
-  { forest, inUseBytes }: Pick<ImageUsageFacts, "forest" | "inUseBytes">,
+  { layers, inUseBytes }: Pick<ImageUsageFacts, "layers" | "inUseBytes">,
 ): ImageShare {
-  const within = (bounds: Bounds): Bounds => ({
-    lowerBytes: smaller(bounds.lowerBytes, inUseBytes),
-    estimateBytes: smaller(bounds.estimateBytes, inUseBytes),
-    upperBytes: smaller(bounds.upperBytes, inUseBytes),
-  });
-  const removals = forest.removals();
-  let unique = NOTHING;
+  const removals = layers.removals();
+  let uniqueBytes = 0n;
   let reportedBytes = 0n;
   let lastUsedAt: Instant | null = null;
   for (const { image, record } of group) {
-    unique = plus(unique, removals.remove(image.id) ?? unknownLayers(image));
+    uniqueBytes += removals.remove(image.id) ?? image.sizeBytes;
     reportedBytes += image.sizeBytes;
     if (record.lastUsedAt !== null && (lastUsedAt === null || record.lastUsedAt > lastUsedAt))
       lastUsedAt = record.lastUsedAt;
   }
-  const union = forest.union(group.map(({ image }) => image));
-  // Where the estimates agree, so do the real sizes, however wide the bounds of both.
-  const shares = union.estimateBytes > unique.estimateBytes;
+  const allBytes = layers.sizeOf(group.map(({ image }) => image));
   return {
     name,
     images: group.length,
     removable: group.filter(isRemovable).length,
     reportedBytes,
-    unique: within(unique),
-    shared: shares
-      ? within({
-          lowerBytes: atLeastZero(union.lowerBytes - unique.upperBytes),
-          estimateBytes: union.estimateBytes - unique.estimateBytes,
-          upperBytes: union.upperBytes - unique.lowerBytes,
-        })
-      : NOTHING,
+    uniqueBytes: smaller(uniqueBytes, inUseBytes),
+    sharedBytes: smaller(atLeastZero(allBytes - uniqueBytes), inUseBytes),
     lastUsedAt,
   };
 }
 
-/** It may share everything, or nothing. */
-const unknownLayers = ({ sizeBytes }: Image): Bounds => ({
-  lowerBytes: 0n,
-  estimateBytes: sizeBytes,
-  upperBytes: sizeBytes,
-});
-
 /** A family is named by the image with the fewest layers: the base, if it is there. */
 function familyNames(
   subjects: readonly Subject[],
-  forest: LayerForest,
+  layers: Layers,
 ): ReadonlyMap<ChainId | null, string> {
-  const layersOf = ({ id }: Image): number => forest.wholeChainOf(id)?.layers ?? 0;
+  const layersOf = ({ id }: Image): number => layers.chainOf(id)?.layers ?? 0;
   const names = new Map<ChainId | null, string>();
   const images = subjects
     .map(({ image }) => image)
@@ -124,11 +104,15 @@ function familyNames(
       (one, other) => layersOf(one) - layersOf(other) || compared<string>(one.id, other.id),
     );
   for (const image of images) {
-    const family = forest.familyOf(image.id);
+    const family = familyOf(layers, image);
     if (family !== null && !names.has(family)) names.set(family, nameOf(image));
   }
   return names;
 }
+
+/** The first layer of an image; `null` if its layers are unknown. */
+const familyOf = (layers: Layers, { id }: Image): ChainId | null =>
+  layers.layersOf(id)[0]?.chain ?? null;
 
 /** The namespaces of the pods that use an image. */
 function namespacesOf({
@@ -151,6 +135,6 @@ function namespacesOf({
 
 /** Names of a view are distinct; the group without a name comes last. */
 const bySize = (one: ImageShare, other: ImageShare): number =>
-  compared(other.unique.estimateBytes, one.unique.estimateBytes) ||
+  compared(other.uniqueBytes, one.uniqueBytes) ||
   compared(other.reportedBytes, one.reportedBytes) ||
   (one.name === null ? 1 : other.name === null ? -1 : compared(one.name, other.name));

@@ -1,8 +1,8 @@
 /** The recorded layers of images: each layer once, in runs that images share. */
-import type { ChainId, ImageId } from "../../model/ids.ts";
-import type { ImageOrigin, LayerRun, Ledger, OriginRecord } from "../../model/ledger.ts";
-import type { Image } from "../../model/snapshot.ts";
-import { LayerForest } from "./layers.ts";
+import type { ChainId, ImageId } from "../model/ids.ts";
+import type { ImageOrigin, LayerRun, Ledger, OriginRecord } from "../model/ledger.ts";
+import type { Image } from "../model/snapshot.ts";
+import { Layers } from "./layers.ts";
 
 export type Origins = Pick<Ledger, "origins" | "layers">;
 
@@ -30,27 +30,25 @@ export function rememberOrigins(
   return { origins, layers };
 }
 
-const forests = new WeakMap<
+const made = new WeakMap<
   readonly Image[],
-  { readonly origins: Origins["origins"]; readonly forest: LayerForest }
+  { readonly origins: Origins["origins"]; readonly layers: Layers }
 >();
 
-/** The forest of all images with known layers; computed once for the same list and records. */
-export function forestOf(images: readonly Image[], { origins, layers }: Origins): LayerForest {
-  const made = forests.get(images);
-  if (made?.origins === origins) return made.forest;
+/** The layers of all images, where known; computed once for the same list and records. */
+export function layersOf(images: readonly Image[], { origins, layers: runs }: Origins): Layers {
+  const before = made.get(images);
+  if (before?.origins === origins) return before.layers;
   const layered = images.flatMap(({ id, sizeBytes }) => {
     const chain = origins.get(id)?.chain ?? null;
     return chain === null ? [] : [{ id, sizeBytes, chain }];
   });
   const parents = new Map<ChainId, ChainId | null>();
-  for (const { below, chain } of layers.values())
+  for (const { below, chain } of runs.values())
     chain.forEach((one, index) => parents.set(one, chain[index - 1] ?? below));
-  // One whose status named no layers, such as an artifact, shares none.
-  const others = images.some(({ id }) => !origins.has(id));
-  const forest = new LayerForest(layered, parents, others);
-  forests.set(images, { origins, forest });
-  return forest;
+  const layers = new Layers(layered, parents);
+  made.set(images, { origins, layers });
+  return layers;
 }
 
 /** Adds the layers that no run has yet: if a chain is known, so is everything below it. */

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 
-import { chainId, type ImageId, imageId } from "../../../src/model/ids.ts";
-import type { ImageOrigin, LayerRun } from "../../../src/model/ledger.ts";
-import { forestOf, type Origins, rememberOrigins } from "../../../src/policy/layer/origins.ts";
-import { anImage, MIB, NOW } from "../../support/build/values.ts";
+import { chainId, type ImageId, imageId } from "../../src/model/ids.ts";
+import type { ImageOrigin, LayerRun } from "../../src/model/ledger.ts";
+import { layersOf, type Origins, rememberOrigins } from "../../src/policy/origins.ts";
+import { anImage, MIB, NOW } from "../support/build/values.ts";
 
 const NOTHING: Origins = { origins: new Map(), layers: new Map() };
 
@@ -70,7 +70,7 @@ describe("the recorded layers", () => {
   });
 });
 
-describe("the forest of a node", () => {
+describe("the layers of a node", () => {
   const images = ["base", "app", "silent"].map((name) => anImage(name, { sizeBytes: 50n * MIB }));
   const [base, app, silent] = images.map(({ id }) => id);
   const remembered = () =>
@@ -85,21 +85,18 @@ describe("the forest of a node", () => {
     );
 
   test("has the images whose layers are known", () => {
-    const forest = forestOf([...images], remembered());
-    expect(images.map(({ id }) => forest.has(id))).toEqual([true, true, false]);
-    // The status of the third was read, and names no layers.
-    expect(forest.isComplete).toBeTrue();
-    expect(forestOf([...images, anImage("new")], remembered()).isComplete).toBeFalse();
-    expect(forest.chainOf(app!)?.map(({ chain }) => chain)).toEqual(
+    const layers = layersOf([...images], remembered());
+    expect(images.map(({ id }) => layers.has(id))).toEqual([true, true, false]);
+    expect(layers.layersOf(app!).map(({ chain }) => chain)).toEqual(
       ["b", "b/l", "b/l/a"].map(chainId),
     );
   });
 
   test("is built once for the same list and records, and again when more was learned", () => {
     const memory = remembered();
-    const forest = forestOf(images, memory);
-    expect(forestOf(images, memory)).toBe(forest);
-    expect(forestOf(images, { ...memory, origins: new Map(memory.origins) })).not.toBe(forest);
-    expect(forestOf([...images], memory)).not.toBe(forest);
+    const layers = layersOf(images, memory);
+    expect(layersOf(images, memory)).toBe(layers);
+    expect(layersOf(images, { ...memory, origins: new Map(memory.origins) })).not.toBe(layers);
+    expect(layersOf([...images], memory)).not.toBe(layers);
   });
 });

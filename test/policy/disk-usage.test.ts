@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
 
-import type { Bounds, KeptImage } from "../../../src/model/plan.ts";
-import type { ImageKeepReason, ImageUser } from "../../../src/model/reason.ts";
-import type { Image } from "../../../src/model/snapshot.ts";
-import { hours, type Instant, instant } from "../../../src/model/time.ts";
-import { imageUsage, type ImageUsageFacts } from "../../../src/policy/layer/disk-usage.ts";
-import { LayerForest } from "../../../src/policy/layer/layers.ts";
-import { forestOf } from "../../support/build/layers.ts";
+import type { KeptImage } from "../../src/model/plan.ts";
+import type { ImageKeepReason, ImageUser } from "../../src/model/reason.ts";
+import type { Image } from "../../src/model/snapshot.ts";
+import { hours, type Instant, instant } from "../../src/model/time.ts";
+import { imageUsage, type ImageUsageFacts } from "../../src/policy/disk-usage.ts";
+import { Layers } from "../../src/policy/layers.ts";
+import { layersOf } from "../support/build/layers.ts";
 import {
   aCandidate,
   aContainer,
@@ -15,11 +15,9 @@ import {
   aSandbox,
   MIB,
   NOW,
-} from "../../support/build/values.ts";
+} from "../support/build/values.ts";
 
-/** What the configuration of an image may take beside its layers. */
-const CONFIG = 32n * 1024n;
-const NO_LAYERS = new LayerForest([], new Map());
+const NO_LAYERS = new Layers([], new Map());
 
 const kept = (
   image: Image,
@@ -32,7 +30,7 @@ const usageOf = (images: readonly KeptImage[], change: Partial<ImageUsageFacts> 
   imageUsage({
     plan: { candidates: [], kept: images },
     snapshot: { containers: [], sandboxes: [] },
-    forest: NO_LAYERS,
+    layers: NO_LAYERS,
     inUseBytes: 1n << 60n,
     ...change,
   });
@@ -56,20 +54,14 @@ describe("disk usage of images", () => {
   test("is split into unique and shared bytes", () => {
     const base = anImage("base", { sizeBytes: 20n * MIB });
     const app = anImage("app", { sizeBytes: 30n * MIB });
-    const usage = usageOf([kept(base), kept(app)], { forest: forestOf([base, "b"], [app, "b/a"]) });
-    const unique = (mib: bigint): Bounds => ({
-      lowerBytes: mib * MIB,
-      estimateBytes: mib * MIB,
-      upperBytes: mib * MIB + CONFIG,
-    });
-    const all = 20n * MIB;
-    const shared = { lowerBytes: all - CONFIG, estimateBytes: all, upperBytes: all };
+    const usage = usageOf([kept(base), kept(app)], { layers: layersOf([base, "b"], [app, "b/a"]) });
+    const sharedBytes = 20n * MIB;
     expect(usage.byRepository).toMatchObject([
-      { name: "registry.example/app", unique: unique(10n), shared },
-      { name: "registry.example/base", unique: unique(0n), shared },
+      { name: "registry.example/app", uniqueBytes: 10n * MIB, sharedBytes },
+      { name: "registry.example/base", uniqueBytes: 0n, sharedBytes },
     ]);
     // All together share nothing with others.
-    expect(usage.total.shared).toEqual({ lowerBytes: 0n, estimateBytes: 0n, upperBytes: 0n });
+    expect(usage.total.sharedBytes).toBe(0n);
   });
 
   test("has the last use of its most recently used image, or none", () => {
@@ -86,13 +78,13 @@ test("images by family are named by the image with the fewest layers, and have n
   const root = anImage("root", { sizeBytes: 20n * MIB });
   const child = anImage("child", { sizeBytes: 90n * MIB });
   const loaded = anImage("loaded", { sizeBytes: MIB });
-  const forest = forestOf([child, "b/one"], [root, "b"]);
+  const layers = layersOf([child, "b/one"], [root, "b"]);
   for (const images of [
     [root, child, loaded],
     [child, root, loaded],
   ]) {
     const all = images.map((image) => kept(image));
-    expect(usageOf(all, { forest }).byFamily).toMatchObject([
+    expect(usageOf(all, { layers }).byFamily).toMatchObject([
       { name: "registry.example/root:v1", images: 2 },
       { name: null, images: 1 },
     ]);
@@ -135,9 +127,9 @@ describe("the rows of a view", () => {
       repoTags: name === null ? [] : [`registry.example/${name}:v1`],
       sizeBytes: sizeMib * MIB,
     });
-  const rows = (images: readonly Image[], forest = NO_LAYERS) => {
+  const rows = (images: readonly Image[], layers = NO_LAYERS) => {
     const all = images.map((image) => kept(image));
-    const { byRepository } = usageOf(all, { forest });
+    const { byRepository } = usageOf(all, { layers });
     return byRepository.map(({ name }) => name?.replace("registry.example/", "") ?? null);
   };
 
@@ -146,8 +138,8 @@ describe("the rows of a view", () => {
     expect(rows(sizes)).toEqual(["large", "middle", "small"]);
     // Both have the same layers, so neither frees anything alone.
     const [less, more] = [named("less", 10n), named("more", 11n)];
-    const forest = forestOf([less, "b"], [more, "b"]);
-    expect(rows([less, more], forest)).toEqual(["more", "less"]);
+    const layers = layersOf([less, "b"], [more, "b"]);
+    expect(rows([less, more], layers)).toEqual(["more", "less"]);
   });
 
   test("are sorted by name if equal, unnamed ones last, whatever the order of the images", () => {

@@ -1,0 +1,84 @@
+/** What the passes of one process know of those before. Nothing of it outlives the process. */
+
+import type { Timer } from "../model/ports.ts";
+import { type Duration, duration, hours } from "../model/time.ts";
+
+const LAST_FOR = hours(24);
+const LONGEST_PAUSE = hours(24);
+const WAITED_IN_VAIN_FOR = hours(1);
+
+interface Pause {
+  readonly untilNs: bigint;
+  readonly ns: bigint;
+  readonly availableBytes: bigint;
+}
+
+export class PassMemory {
+  readonly #timer: Pick<Timer, "monotonicNs">;
+  readonly #last = new Map<string, bigint>();
+  readonly #ghosts = new Set<string>();
+  /** By device. */
+  readonly #pauses = new Map<string, Pause>();
+  #noWaitUntilNs = 0n;
+  /** Pods that a pass has waited for while the present disk pressure lasts. */
+  readonly awaited = new Set<string>();
+
+  constructor(timer: Pick<Timer, "monotonicNs">) {
+    this.#timer = timer;
+  }
+
+  /** What could not be removed goes last for a day. */
+  notRemoved(id: string): void {
+    this.#last.set(id, this.#now() + LAST_FOR);
+  }
+
+  removed(id: string): void {
+    this.#last.delete(id);
+    this.#ghosts.delete(id);
+  }
+
+  /** Still listed after its removal was answered; `true` from the second time on: a pull may have crossed the first. */
+  isGhostAgain(id: string): boolean {
+    const isAgain = this.#ghosts.has(id);
+    this.#ghosts.add(id);
+    return isAgain;
+  }
+
+  last(): ReadonlySet<string> {
+    for (const [id, untilNs] of this.#last) if (untilNs <= this.#now()) this.#last.delete(id);
+    return new Set(this.#last.keys());
+  }
+
+  /** Removals gave nothing back: the pause doubles while space does not fall. */
+  gaveNothing(device: string, availableBytes: bigint, period: Duration): void {
+    const before = this.#pauses.get(device);
+    const doubles = before !== undefined && availableBytes >= before.availableBytes;
+    const ns = doubles ? before.ns * 2n : BigInt(period);
+    const most = ns < LONGEST_PAUSE ? ns : LONGEST_PAUSE;
+    this.#pauses.set(device, { untilNs: this.#now() + most, ns: most, availableBytes });
+  }
+
+  gaveBack(device: string): void {
+    this.#pauses.delete(device);
+  }
+
+  /** How long no image is removed on these devices. */
+  paused(): ReadonlyMap<string, Duration> {
+    const left = [...this.#pauses].map(
+      ([device, { untilNs }]) => [device, duration(untilNs - this.#now())] as const,
+    );
+    return new Map(left.filter(([, remaining]) => remaining > 0n));
+  }
+
+  waitedInVain(): void {
+    this.#noWaitUntilNs = this.#now() + WAITED_IN_VAIN_FOR;
+  }
+
+  mayWait(): boolean {
+    return this.#now() >= this.#noWaitUntilNs;
+  }
+
+  #now(): bigint {
+    return this.#timer.monotonicNs();
+  }
+}

@@ -1,0 +1,85 @@
+/** Waits for pods that are starting, within the patience of one pass; after that the pass goes on. */
+
+import type { Purpose } from "../model/plan.ts";
+import type { ImageBlock } from "../model/reason.ts";
+import type { Snapshot } from "../model/snapshot.ts";
+import { seconds, toMs } from "../model/time.ts";
+import type { Facts } from "../policy/facts.ts";
+import { startingBlock } from "../policy/image/judge.ts";
+import { imageBlock } from "../report/image-reasons.ts";
+import type { Engine } from "./ports.ts";
+import type { Steps } from "./steps.ts";
+
+const UNDER_PRESSURE = seconds(5);
+const OTHERWISE = seconds(150);
+const PAUSE_MS = 250;
+
+export interface StartingWaitOptions {
+  readonly purpose: Purpose;
+  readonly steps: Pick<Steps, "wait">;
+  /** Aborts when the pass should no longer wait. */
+  readonly soonest: AbortSignal;
+  /** Called with the block when a wait begins, and with `null` when it ends. */
+  readonly waits?: ((block: ImageBlock | null) => void) | undefined;
+}
+
+/** One for each pass. */
+export class StartingWait {
+  readonly #engine: Pick<Engine, "timer" | "journal" | "passes">;
+  readonly #options: StartingWaitOptions;
+  readonly #isUnderPressure: boolean;
+  readonly #limitNs: bigint;
+  readonly #own = new Set<string>();
+  #waitedNs = 0n;
+
+  constructor(engine: Pick<Engine, "timer" | "journal" | "passes">, options: StartingWaitOptions) {
+    this.#engine = engine;
+    this.#options = options;
+    this.#isUnderPressure = options.purpose.kind === "pressure";
+    this.#limitNs = this.#isUnderPressure ? UNDER_PRESSURE : OTHERWISE;
+  }
+
+  /** Pods for which the pass waits no longer. */
+  awaited(): Facts["awaited"] {
+    if (this.#waitedNs >= this.#limitNs || this.#options.soonest.aborted) return "all";
+    return this.#isUnderPressure ? this.#engine.passes.awaited : new Set();
+  }
+
+  /** Looks again until no pod is starting, or the pass may no longer wait. */
+  async untilStarted(first: Snapshot, again: () => Promise<Snapshot>): Promise<Snapshot> {
+    const { timer } = this.#engine;
+    const { steps, soonest } = this.#options;
+    const blockOf = (snapshot: Snapshot) => startingBlock({ snapshot, awaited: this.awaited() });
+    let block = blockOf(first);
+    if (block === null) return first;
+    this.#report(block);
+    let snapshot = first;
+    await steps.wait("starting", async () => {
+      while (block !== null) {
+        for (const { uid } of block.pods) this.#own.add(uid);
+        const startNs = timer.monotonicNs();
+        const leftMs = toMs(seconds(Number(this.#limitNs - this.#waitedNs) / 1e9));
+        await timer.sleep(Math.max(1, Math.min(PAUSE_MS, leftMs)), soonest);
+        if (!soonest.aborted) snapshot = await again();
+        this.#waitedNs += timer.monotonicNs() - startNs;
+        block = blockOf(snapshot);
+      }
+    });
+    this.#report(null);
+    return snapshot;
+  }
+
+  /** No pass under pressure waits for these again while the pressure lasts. */
+  ended(): void {
+    if (this.#isUnderPressure) for (const uid of this.#own) this.#engine.passes.awaited.add(uid);
+  }
+
+  #report(block: ImageBlock | null): void {
+    const message =
+      block === null
+        ? "Image removal waits no longer"
+        : `Image removal waits: ${imageBlock.text(block)}`;
+    this.#engine.journal.say(1, message);
+    this.#options.waits?.(block);
+  }
+}

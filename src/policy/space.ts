@@ -1,0 +1,353 @@
+/**
+ * How much a pass removes: its targets, whether removing images can reach them at all, and after each removal whether it
+ * goes on. Everything is judged on readings of the disks; nothing is learned from earlier passes.
+ */
+
+import type { Compat, ImageLimits } from "../model/limits.ts";
+import type { DiskUsage, Futility, ImageTarget, PlanNote } from "../model/plan.ts";
+import type { ImageBlock } from "../model/reason.ts";
+import type { DiskReading, Filesystem, RuntimeInfo, Snapshot } from "../model/snapshot.ts";
+import { atLeastZero, smaller } from "../model/values.ts";
+import { imageUseOf, inUseOf } from "./disk.ts";
+
+/** A target on a filesystem, in bytes or in inodes. */
+export type DiskTarget = Extract<ImageTarget, { readonly device: string }>;
+
+// Targets
+
+export interface DiskJudgement {
+  readonly usage: readonly DiskUsage[];
+  /** Filesystems with implausible figures. */
+  readonly blocks: readonly ImageBlock[];
+  /** Targets of the thresholds that are met. */
+  readonly targets: readonly ImageTarget[];
+  readonly notes: readonly PlanNote[];
+}
+
+/** Judges every filesystem that holds images by the thresholds on disk usage. */
+export function judgeDisks(
+  { filesystems }: Pick<Snapshot, "filesystems">,
+  limits: Pick<ImageLimits, "compat" | "highPercent" | "lowPercent">,
+): DiskJudgement {
+  const all = filesystems.filter(({ roles }) => roles.includes("imagefs"));
+  const stores = limits.compat === "kubelet" ? all.slice(0, 1) : all;
+  if (stores.length === 0) {
+    const message = "the runtime names no image filesystem";
+    const block = { kind: "invalid-capacity", path: "", message } as const;
+    return { usage: [], blocks: [block], targets: [], notes: [] };
+  }
+  const judged = stores.map((filesystem) => judgeDisk(filesystem, limits));
+  return {
+    usage: judged.flatMap(({ usage }) => usage),
+    blocks: judged.flatMap(({ blocks }) => blocks),
+    targets: judged.flatMap(({ targets }) => targets),
+    notes: judged.flatMap(({ notes }) => notes),
+  };
+}
+
+function judgeDisk(
+  filesystem: Filesystem,
+  { highPercent, lowPercent, compat }: Pick<ImageLimits, "compat" | "highPercent" | "lowPercent">,
+): DiskJudgement {
+  const { path, device, capacityBytes: capacity, availableBytes } = filesystem;
+  const fault = spaceFault(filesystem, compat);
+  if (fault !== null) {
+    const block = { kind: "invalid-capacity", path, message: fault } as const;
+    return { usage: [], blocks: [block], targets: [], notes: [] };
+  }
+  const available = smaller(availableBytes, capacity);
+  const usage: DiskUsage = {
+    filesystem,
+    usedPercent: usedPercent(capacity, available),
+    inodesUsedPercent: inodesUsedPercent(filesystem),
+    highPercent,
+    lowPercent,
+  };
+  // Multiplies before dividing: the whole part of the share that the low threshold leaves free.
+  const target = (capacity * BigInt(100 - lowPercent)) / 100n;
+  const targets: readonly ImageTarget[] =
+    usage.usedPercent < highPercent
+      ? []
+      : [
+          {
+            kind: "available-bytes",
+            trigger: { kind: "space" },
+            device,
+            path,
+            availableBytes: target,
+            wantedBytes: target - available + reserveLackOf(filesystem),
+            // Usage is below the high threshold if `100 · available / capacity` reaches `101 - high`; rounded up.
+            relievedBytes: (capacity * BigInt(101 - highPercent) + 99n) / 100n,
+          },
+        ];
+  const notes = availableBytes > capacity ? [{ kind: "clamped" as const, path }] : [];
+  return { usage: [usage], blocks: [], targets, notes };
+}
+
+/** 100 less the whole percent that is available: usage is rounded up, as in the kubelet. */
+const usedPercent = (capacity: bigint, available: bigint): number =>
+  Number(100n - (100n * available) / capacity);
+
+/** `null` if the filesystem counts no inodes, or reports more free ones than it has. */
+const inodesUsedPercent = ({ inodes, inodesFree }: Filesystem): number | null =>
+  inodes <= 0n || inodesFree < 0n || inodesFree > inodes ? null : usedPercent(inodes, inodesFree);
+
+/**
+ * Why a filesystem's figures are implausible, so that nothing is decided on them. Available may exceed the capacity by a
+ * rounding: 4096 bytes or a thousandth of the capacity, whichever is more.
+ */
+function spaceFault(
+  { capacityBytes, availableBytes, path }: Filesystem,
+  compat: Compat,
+): string | null {
+  if (capacityBytes <= 0n)
+    return `the image filesystem at ${path} reports a capacity of ${capacityBytes} bytes`;
+  const rounding = capacityBytes / 1000n > 4096n ? capacityBytes / 1000n : 4096n;
+  const isPlausible = compat === "kubelet" || availableBytes <= capacityBytes + rounding;
+  if (availableBytes >= 0n && isPlausible) return null;
+  // Without the figure that differs each time: what lasts is reported once.
+  const what =
+    availableBytes < 0n ? "less than 0 bytes available" : "more available than its capacity";
+  return `the filesystem at ${path} reports ${what}, of ${capacityBytes} bytes`;
+}
+
+/** Until so much is available on every filesystem that holds images, whatever the thresholds. */
+export function freeTargets(
+  { filesystems }: Pick<Snapshot, "filesystems">,
+  availableBytes: bigint,
+): readonly ImageTarget[] {
+  return filesystems.flatMap((filesystem): readonly ImageTarget[] => {
+    const { device, path, availableBytes: available, roles } = filesystem;
+    if (!roles.includes("imagefs") || available >= availableBytes) return [];
+    const wantedBytes = availableBytes - available + reserveLackOf(filesystem);
+    const on = { trigger: { kind: "space" }, device, path } as const;
+    return [
+      {
+        kind: "available-bytes",
+        ...on,
+        availableBytes,
+        wantedBytes,
+        relievedBytes: availableBytes,
+      },
+    ];
+  });
+}
+
+/** The budget of the image store; `sizeBytes`: what the images take in the runtime's sizes. */
+export function budgetTargets(
+  sizeBytes: () => bigint,
+  { storeBudgetBytes: maximumBytes }: Pick<ImageLimits, "storeBudgetBytes">,
+): readonly ImageTarget[] {
+  if (maximumBytes === null) return [];
+  const wantedBytes = sizeBytes() - maximumBytes;
+  const trigger = { kind: "budget" } as const;
+  return wantedBytes > 0n ? [{ kind: "store-bytes", trigger, maximumBytes, wantedBytes }] : [];
+}
+
+/** Whether a threshold on space is in force: 100 without a maximum age turns image GC off, as in the kubelet. */
+export const watchesSpace = ({
+  highPercent,
+  maximumAge,
+}: Pick<ImageLimits, "highPercent" | "maximumAge">): boolean =>
+  highPercent !== 100 || maximumAge !== 0n;
+
+/** Whether the periodic image GC loop has anything to do with these limits. */
+export const collectsImages = (limits: ImageLimits): boolean =>
+  watchesSpace(limits) || limits.storeBudgetBytes !== null;
+
+/** What has to be freed before any of it becomes available: the rest of what the filesystem reserves for root. */
+export const reserveLackOf = ({ reservedBytes = 0n, freeBytes }: Filesystem): bigint =>
+  freeBytes === undefined ? 0n : atLeastZero(reservedBytes - freeBytes);
+
+// Futility
+
+/** Runtimes report compressed sizes, and a removal was seen to free up to four times as much. */
+export const BYTES_PER_REPORTED_BYTE = 5n;
+
+export const isCrio = ({ name }: Pick<RuntimeInfo, "name">): boolean =>
+  name.toLowerCase() === "cri-o";
+
+/** `unusedBytes`: the sizes of the unused images, each layer once. */
+export function futilityOf(
+  target: DiskTarget,
+  filesystem: Filesystem,
+  given: {
+    readonly snapshot: Snapshot;
+    readonly unusedBytes: bigint;
+    readonly breakdown: Futility["breakdown"];
+  },
+): Futility {
+  const { snapshot, unusedBytes, breakdown } = given;
+  const used = imageUseOf(filesystem, snapshot);
+  if (target.kind === "free-inodes") {
+    const { inodesFree: free, inodes: capacity } = filesystem;
+    const bound = isCrio(snapshot.runtime) ? null : used.inodes;
+    const needed = atLeastZero(target.relievedInodes - free);
+    const inodes = { bound, needed, free, capacity };
+    const futile = bound === null || bound < needed;
+    return {
+      filesystem: filesystem.path,
+      boundBytes: 0n,
+      neededBytes: 0n,
+      futile,
+      inodes,
+      breakdown,
+    };
+  }
+  const bound = boundOf({ runtime: snapshot.runtime, usedBytes: used.bytes, unusedBytes });
+  const boundBytes = atLeastZero(smaller(bound, inUseOf(filesystem)) - reserveLackOf(filesystem));
+  const neededBytes = atLeastZero(target.relievedBytes - filesystem.availableBytes);
+  const futile = boundBytes < neededBytes;
+  return { filesystem: filesystem.path, boundBytes, neededBytes, futile, breakdown };
+}
+
+/** The most that the unused images could take. */
+export function boundOf({
+  runtime,
+  usedBytes,
+  unusedBytes,
+}: {
+  readonly runtime: Pick<RuntimeInfo, "name">;
+  /** The runtime's figure for its store; `null`: none. */
+  readonly usedBytes: bigint | null;
+  readonly unusedBytes: bigint;
+}): bigint {
+  // CRI-O's sizes are those of unpacked layers, and its figure is that of a directory of metadata.
+  if (isCrio(runtime)) return unusedBytes + unusedBytes / 4n;
+  const bySizes = BYTES_PER_REPORTED_BYTE * unusedBytes;
+  return usedBytes === null ? bySizes : smaller(usedBytes + unusedBytes, bySizes);
+}
+
+// Room
+
+const ROOM_BYTES = 32n * 1024n ** 2n;
+const ROOM_INODES = 64n;
+
+/**
+ * CRI-O rewrites its lists of images and layers for each removal. Without room for them it drops the image from its list
+ * and keeps the layers for good. Free blocks, which root may use, and ext4 keeps 16 MiB of them that nobody can.
+ */
+export function lacksRoom(
+  { roles }: Pick<Filesystem, "roles">,
+  { capacityBytes, availableBytes, freeBytes = availableBytes, inodes, inodesFree }: DiskReading,
+): boolean {
+  if (!roles.includes("imagefs") && !roles.includes("containerfs")) return false;
+  // A tmpfs without a limit has 0 of 0 bytes free, btrfs 0 of 0 inodes.
+  return (
+    (capacityBytes > 0n && freeBytes < ROOM_BYTES) || (inodes > 0n && inodesFree < ROOM_INODES)
+  );
+}
+
+// Go on?
+
+/** The disks as last measured, and what the pass has removed. */
+export interface Progress {
+  readonly readings: ReadonlyMap<string, DiskReading>;
+  /** What the listed images take, for a budget. */
+  readonly storeBytes: bigint;
+  /** What the removals so far free by the estimates. */
+  readonly estimatedBytes: bigint;
+}
+
+/** `estimated`: by the estimates enough was removed, but the disk does not show it yet. */
+export type Verdict = "reached" | "estimated" | "go-on";
+
+/** The strictest target decides; none is reached. */
+export function verdictOf(targets: readonly ImageTarget[], progress: Progress): Verdict {
+  const open = targets.filter((target) => !isReached(target, progress));
+  if (open.length === 0) return "reached";
+  return open.every((target) => isEstimated(target, progress)) ? "estimated" : "go-on";
+}
+
+function isReached(target: ImageTarget, { readings, storeBytes }: Progress): boolean {
+  switch (target.kind) {
+    case "available-bytes": {
+      const reading = readings.get(target.device);
+      return reading !== undefined && reading.availableBytes >= target.availableBytes;
+    }
+    case "free-inodes": {
+      const reading = readings.get(target.device);
+      return reading !== undefined && reading.inodesFree >= target.inodesFree;
+    }
+    case "store-bytes":
+      return storeBytes <= target.maximumBytes;
+    case "everything":
+      return false;
+  }
+}
+
+/** No estimate tells how many inodes an image takes, and a budget is counted exactly. */
+const isEstimated = (target: ImageTarget, { estimatedBytes }: Progress): boolean =>
+  target.kind === "available-bytes" && estimatedBytes >= target.wantedBytes;
+
+/** The targets as the disks are now; none of a disk that triggers no longer. */
+export const targetsNow = (
+  targets: readonly ImageTarget[],
+  readings: Progress["readings"],
+): readonly ImageTarget[] =>
+  targets.flatMap((target): readonly ImageTarget[] => {
+    const reading = target.kind === "available-bytes" ? readings.get(target.device) : undefined;
+    if (target.kind !== "available-bytes" || reading === undefined) return [target];
+    const available = smaller(reading.availableBytes, reading.capacityBytes);
+    if (available >= target.relievedBytes) return [];
+    return [{ ...target, wantedBytes: target.availableBytes - available }];
+  });
+
+/** The kubelet's: it adds up sizes, and asks only after a removal. */
+export const summedVerdict = (
+  targets: readonly ImageTarget[],
+  sizes: readonly bigint[],
+): Verdict => {
+  const sum = sizes.reduce((all, size) => all + size, 0n);
+  const isMet = (target: ImageTarget): boolean =>
+    "wantedBytes" in target && sizes.length > 0 && sum >= target.wantedBytes;
+  return targets.every(isMet) ? "reached" : "go-on";
+};
+
+/** Removals in a row that gave nothing back. */
+export interface Streak {
+  readonly removals: number;
+  readonly estimatedBytes: bigint;
+  /** What was free before the first of them, and when. */
+  readonly freeBefore: bigint;
+  readonly sinceNs: bigint;
+}
+
+export interface Removed {
+  readonly estimatedBytes: bigint;
+  /** The growth of the free blocks. */
+  readonly gainedBytes: bigint;
+  readonly freeBefore: bigint;
+  readonly startNs: bigint;
+}
+
+/** Below this a removal cannot be told from what other programs do to the disk. */
+export const TELLING_BYTES = 1024n ** 2n;
+const GAVE_BACK_PART = 10n;
+const STREAK_MAX = 5;
+
+/** `null`: no removal in a row gave nothing back. */
+export function streakAfter(streak: Streak | null, removed: Removed): Streak | null {
+  const { estimatedBytes, gainedBytes, freeBefore, startNs } = removed;
+  if (estimatedBytes < TELLING_BYTES) return streak;
+  if (gainedBytes * GAVE_BACK_PART >= estimatedBytes) return null;
+  const before = streak ?? { removals: 0, estimatedBytes: 0n, freeBefore, sinceNs: startNs };
+  return {
+    ...before,
+    removals: before.removals + 1,
+    estimatedBytes: before.estimatedBytes + estimatedBytes,
+  };
+}
+
+export const isTelling = (streak: Streak | null): streak is Streak =>
+  streak !== null && streak.removals >= STREAK_MAX;
+
+/** Whether a streak gave nothing back, with what others wrote meanwhile as fast as in a later look. */
+export function gaveNothing(
+  { freeBefore, sinceNs, estimatedBytes }: Streak,
+  now: { readonly freeBytes: bigint; readonly ns: bigint },
+  look: { readonly writtenBytes: bigint; readonly ns: bigint },
+): boolean {
+  const others = (atLeastZero(look.writtenBytes) * (now.ns - sinceNs)) / look.ns;
+  return (now.freeBytes - freeBefore + others) * GAVE_BACK_PART < estimatedBytes;
+}

@@ -1,0 +1,250 @@
+import { describe, expect, test } from "bun:test";
+
+import fc from "fast-check";
+
+import type { DiskReading, Filesystem } from "../../src/model/snapshot.ts";
+import { breakdownOf } from "../../src/policy/disk.ts";
+import {
+  boundOf,
+  budgetTargets,
+  type DiskTarget,
+  freeTargets,
+  futilityOf,
+  gaveNothing,
+  isTelling,
+  judgeDisks,
+  lacksRoom,
+  type Removed,
+  reserveLackOf,
+  type Streak,
+  streakAfter,
+  verdictOf,
+} from "../../src/policy/space.ts";
+import { layersOf } from "../support/build/layers.ts";
+import {
+  aFilesystem,
+  aSnapshot,
+  defaultImageLimits,
+  GIB,
+  inodeTarget,
+  MIB,
+  spaceTarget,
+} from "../support/build/values.ts";
+
+const disk = (change: Partial<Filesystem>): Filesystem =>
+  aFilesystem({ capacityBytes: 100n * GIB, ...change });
+const limits = { ...defaultImageLimits, highPercent: 85, lowPercent: 80 };
+const targetsOn = (change: Partial<Filesystem>) =>
+  judgeDisks({ filesystems: [disk(change)] }, limits).targets;
+
+describe("the target of the thresholds", () => {
+  test.each([
+    ["is none below the high one", 16n * GIB, null],
+    ["is the low one from the high one on", 15n * GIB + (GIB - 1n), 20n * GIB],
+    ["is the low one of a full disk", 0n, 20n * GIB],
+  ])("%s", (_, availableBytes, expected) => {
+    const [target] = targetsOn({ availableBytes });
+    expect(target?.kind === "available-bytes" ? target.availableBytes : null).toBe(expected);
+  });
+
+  test("wants what root's reserve lacks besides", () => {
+    const full = { availableBytes: 0n, freeBytes: GIB, reservedBytes: 5n * GIB };
+    expect(reserveLackOf(disk(full))).toBe(4n * GIB);
+    expect(targetsOn(full)).toMatchObject([{ availableBytes: 20n * GIB, wantedBytes: 24n * GIB }]);
+    expect(freeTargets({ filesystems: [disk(full)] }, 10n * GIB)).toMatchObject([
+      { availableBytes: 10n * GIB, wantedBytes: 14n * GIB },
+    ]);
+  });
+
+  test.each([
+    ["0 bytes", { capacityBytes: 0n }],
+    ["more available than it has", { availableBytes: 101n * GIB }],
+    ["less than nothing available", { availableBytes: -1n }],
+  ])("is none on a disk of %s, which blocks removal", (_, change) => {
+    const { targets, blocks } = judgeDisks({ filesystems: [disk(change)] }, limits);
+    expect([targets, blocks.map(({ kind }) => kind)]).toEqual([[], ["invalid-capacity"]]);
+  });
+});
+
+test("a budget wants what the images take beyond it", () => {
+  const wanted = (size: bigint) => budgetTargets(() => size, { storeBudgetBytes: GIB });
+  expect(wanted(GIB)).toEqual([]);
+  expect(wanted(3n * GIB)).toMatchObject([{ maximumBytes: GIB, wantedBytes: 2n * GIB }]);
+  expect(budgetTargets(() => 9n * GIB, { storeBudgetBytes: null })).toEqual([]);
+});
+
+describe("a disk is futile", () => {
+  const containerd = { ...aSnapshot().runtime, name: "containerd" };
+  const crio = { ...containerd, name: "cri-o" };
+  const futile = (
+    target: DiskTarget,
+    change: Partial<Filesystem>,
+    unusedBytes: bigint,
+    runtime = containerd,
+  ): boolean => {
+    const filesystem = disk({ imageUsedBytes: null, ...change });
+    const snapshot = aSnapshot({ runtime, filesystems: [filesystem] });
+    const breakdown = breakdownOf(filesystem, { ...snapshot, layers: layersOf() });
+    return futilityOf(target, filesystem, { snapshot, unusedBytes, breakdown }).futile;
+  };
+  const to = (bytes: bigint): DiskTarget => spaceTarget(bytes, 0n);
+  const small = { availableBytes: 5n * GIB };
+
+  test.each([
+    [
+      "not if five times the unused images reach its threshold",
+      to(15n * GIB),
+      small,
+      2n * GIB,
+      false,
+    ],
+    ["if they do not", to(15n * GIB), small, 2n * GIB - 1n, true],
+    [
+      "if the runtime's figure and their sizes do not",
+      to(15n * GIB),
+      { ...small, imageUsedBytes: 8n * GIB },
+      2n * GIB - 1n,
+      true,
+    ],
+    [
+      "if five times their sizes do not, however large the store is",
+      to(15n * GIB),
+      { ...small, imageUsedBytes: 60n * GIB },
+      GIB,
+      true,
+    ],
+    [
+      "if less is in use than it lacks",
+      to(99n * GIB),
+      { availableBytes: 98n * GIB },
+      60n * GIB,
+      false,
+    ],
+    [
+      "if what they take only refills root's reserve",
+      to(10n * GIB),
+      { availableBytes: 0n, freeBytes: 0n, reservedBytes: 5n * GIB },
+      2n * GIB,
+      true,
+    ],
+  ] as const)("%s", (_, target, change, unused, expected) => {
+    expect(futile(target, change, unused)).toBe(expected);
+  });
+
+  test("on CRI-O by the sizes and a quarter", () => {
+    expect(futile(to(15n * GIB), small, 8n * GIB, crio)).toBe(false);
+    expect(futile(to(15n * GIB), small, 8n * GIB - 1n, crio)).toBe(true);
+  });
+
+  test("for inodes by the runtime's own count, and where it gives none, or is CRI-O", () => {
+    const counted = { inodes: 1000n, inodesFree: 10n, imageInodesUsed: 90n, imageUsedBytes: GIB };
+    expect(futile(inodeTarget(100n, 90n), counted, 0n)).toBe(false);
+    expect(futile(inodeTarget(101n, 91n), counted, 0n)).toBe(true);
+    expect(futile(inodeTarget(11n, 1n), { ...counted, imageInodesUsed: null }, 0n)).toBe(true);
+    expect(futile(inodeTarget(11n, 1n), counted, 0n, crio)).toBe(true);
+  });
+
+  test("never by more than a figure that grows", () => {
+    fc.assert(
+      fc.property(fc.bigInt(0n, 2n ** 40n), fc.bigInt(0n, 2n ** 40n), (usedBytes, unusedBytes) => {
+        const bound = boundOf({ runtime: containerd, usedBytes, unusedBytes });
+        const more = boundOf({ runtime: containerd, usedBytes: usedBytes + 1n, unusedBytes });
+        expect(bound <= more && bound <= 5n * unusedBytes).toBe(true);
+      }),
+    );
+  });
+});
+
+test.each([
+  ["32 MiB and 64 inodes", { freeBytes: 32n * MIB, inodes: 100n, inodesFree: 64n }, false],
+  ["less than 32 MiB", { freeBytes: 32n * MIB - 1n }, true],
+  ["fewer than 64 inodes", { inodes: 100n, inodesFree: 63n }, true],
+  ["32 MiB that only root may use", { availableBytes: 0n, freeBytes: 32n * MIB }, false],
+])("with %s free a disk has room for CRI-O's records or not", (_, change, expected) => {
+  expect(lacksRoom({ roles: ["imagefs"] }, disk({ inodes: 0n, ...change }))).toBe(expected);
+  expect(lacksRoom({ roles: ["nodefs"] }, disk({ inodes: 0n, ...change }))).toBe(false);
+});
+
+describe("a pass", () => {
+  const target = spaceTarget(20n * GIB, 10n * GIB);
+  const at = (availableBytes: bigint, estimatedBytes: bigint, storeBytes = 0n) => ({
+    readings: new Map<string, DiskReading>([["8:1", disk({ availableBytes, inodesFree: 10n })]]),
+    estimatedBytes,
+    storeBytes,
+  });
+  const budget = {
+    kind: "store-bytes",
+    trigger: { kind: "budget" },
+    maximumBytes: GIB,
+    wantedBytes: GIB,
+  } as const;
+
+  test.each([
+    ["goes on before its target is reached", [target], at(19n * GIB, 9n * GIB), "go-on"],
+    ["has reached its target as measured", [target], at(20n * GIB, 0n), "reached"],
+    ["waits once the estimates add up", [target], at(10n * GIB, 10n * GIB), "estimated"],
+    [
+      "goes on until every target is reached",
+      [target, budget],
+      at(20n * GIB, 0n, 2n * GIB),
+      "go-on",
+    ],
+    ["has reached its budget by the lists", [budget], at(0n, 0n, GIB), "reached"],
+    ["counts no estimates for inodes", [inodeTarget(11n, 1n)], at(0n, 99n * GIB), "go-on"],
+    ["has reached its inodes", [inodeTarget(10n, 1n)], at(0n, 0n), "reached"],
+    ["without a target has nothing to reach", [], at(0n, 0n), "reached"],
+  ] as const)("%s", (_, targets, progress, verdict) => {
+    expect(verdictOf(targets, progress)).toBe(verdict);
+  });
+
+  test("removes never more if more is available", () => {
+    const amount = fc.bigInt(0n, 40n * GIB);
+    const order = { "go-on": 0, estimated: 1, reached: 2 };
+    fc.assert(
+      fc.property(amount, amount, amount, (available, more, estimated) => {
+        const less = order[verdictOf([target], at(available, estimated))];
+        expect(order[verdictOf([target], at(available + more, estimated))] >= less).toBe(true);
+      }),
+    );
+  });
+});
+
+describe("removals in a row", () => {
+  const removed = (gainedMib: number, estimatedMib = 100): Removed => ({
+    estimatedBytes: BigInt(estimatedMib) * MIB,
+    gainedBytes: BigInt(gainedMib) * MIB,
+    freeBefore: 0n,
+    startNs: 0n,
+  });
+  const after = (...those: readonly Removed[]) =>
+    those.reduce<Streak | null>((streak, one) => streakAfter(streak, one), null);
+  const five = Array.from({ length: 5 }, () => removed(0));
+
+  test.each([
+    ["that gave nothing five times are telling", five, true],
+    ["that gave nothing four times are not", five.slice(1), false],
+    ["end with one that gave a tenth", [...five.slice(1), removed(10), removed(0)], false],
+    ["do not end with one that gave less", [...five.slice(1), removed(9)], true],
+    [
+      "do not count small ones",
+      [...five.slice(1), { ...removed(0), estimatedBytes: MIB - 1n }],
+      false,
+    ],
+    ["count ones beside which others wrote more", five.map(() => removed(-300)), true],
+  ])("%s", (_, those, expected) => {
+    const mended = those.map((one) => ({ ...one }));
+    expect(isTelling(after(...mended))).toBe(expected);
+  });
+
+  test.each([
+    ["gave nothing if space did not change", 0n, 0n, true],
+    ["gave back what came late", 50n, 0n, false],
+    ["gave back what others wrote meanwhile, as fast as they do now", 0n, 100n, false],
+    ["gave nothing if others delete", 0n, -100n, true],
+  ])("%s", (_, risenMib, writtenMib, expected) => {
+    const streak = after(...five)!;
+    const now = { freeBytes: risenMib * MIB, ns: 2_000_000_000n };
+    const look = { writtenBytes: writtenMib * MIB, ns: 2_000_000_000n };
+    expect(gaveNothing(streak, now, look)).toBe(expected);
+  });
+});
