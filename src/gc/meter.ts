@@ -16,7 +16,7 @@ export interface MeterInput {
   readonly disk: Pick<DiskReader, "measure">;
   readonly timer: Timer;
   readonly commit: CommitFilesystem;
-  /** The filesystems that hold images. */
+  /** Where the pass counts what removals give back. */
   readonly stores: readonly Place[];
   readonly targets: readonly ImageTarget[];
 }

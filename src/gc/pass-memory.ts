@@ -2,6 +2,7 @@
 
 import type { Timer } from "../model/ports.ts";
 import { type Duration, duration, hours } from "../model/time.ts";
+import type { Streak } from "../policy/space.ts";
 
 const LAST_FOR = hours(24);
 const LONGEST_PAUSE = hours(24);
@@ -19,6 +20,8 @@ export class PassMemory {
   readonly #ghosts = new Set<string>();
   /** By device. */
   readonly #pauses = new Map<string, Pause>();
+  /** By device, removals in a row that gave nothing back, also of earlier passes: each may remove only one or two. */
+  readonly streaks = new Map<string, Streak | null>();
   #noWaitUntilNs = 0n;
   /** Pods that a pass has waited for while the present disk pressure lasts. */
   readonly awaited = new Set<string>();

@@ -189,8 +189,8 @@ class RunningPass {
     const { containers: plan } = prepared.plan;
     if (plan === null || this.#stop.aborted) return;
     const engine = this.#engine;
-    const { snapshot, listedNs } = prepared;
-    const isUrgent = this.#request.purpose.kind === "pressure";
+    const { snapshot, limits, listedNs } = prepared;
+    const isUrgent = this.#request.purpose.kind === "pressure" && limits.images.compat === "none";
     const ports = { runtime: engine.observe.runtime, writer: engine.writer };
     const path = containerPath(snapshot);
     const outcome = await this.#steps.run("execute", () =>

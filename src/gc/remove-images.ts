@@ -34,7 +34,7 @@ import {
 } from "../policy/space.ts";
 import { noRoomWords } from "../report/image-reasons.ts";
 import { UNANSWERED_MAX } from "./calls.ts";
-import { Meter } from "./meter.ts";
+import { Meter, type Place } from "./meter.ts";
 import type { Engine } from "./ports.ts";
 import { type ImageRemoved, isForWantOfSpace, removeImage } from "./remove-image.ts";
 import type { Steps } from "./steps.ts";
@@ -72,7 +72,8 @@ export async function removeImages(execution: ImageExecution): Promise<ImageOutc
 class ImageRemovals {
   readonly #execution: ImageExecution;
   readonly #meter: Meter;
-  readonly #stores: Snapshot["filesystems"];
+  /** Where removals have to give something back: the disks with a target, else those that hold images. */
+  readonly #stores: readonly Place[];
   readonly #items: ImageItem[] = [];
   readonly #ghosts: Image[] = [];
   readonly #gone = new Set<ImageId>();
@@ -83,7 +84,6 @@ class ImageRemovals {
   #summed: readonly ImageTarget[] | null = null;
   /** Reported sizes of what was removed for the targets. */
   readonly #sizes: bigint[] = [];
-  #streak: Streak | null = null;
   /** Removals in a row without an answer, on which the runtime may still be working. */
   #unanswered = 0;
   #error: string | null = null;
@@ -92,8 +92,20 @@ class ImageRemovals {
   constructor(execution: ImageExecution) {
     const { plan, facts } = execution;
     this.#execution = execution;
-    this.#stores = facts.snapshot.filesystems.filter(({ roles }) => roles.includes("imagefs"));
+    const wanted = plan.targets.filter((target) => "device" in target);
+    this.#stores =
+      wanted.length > 0
+        ? wanted.filter(({ device }, at) => wanted.findIndex((it) => it.device === device) === at)
+        : facts.snapshot.filesystems.filter(({ roles }) => roles.includes("imagefs"));
     this.#meter = new Meter({ ...execution, stores: this.#stores, targets: plan.targets });
+  }
+
+  get #streak(): Streak | null {
+    return this.#execution.passes.streaks.get(this.#stores[0]?.device ?? "") ?? null;
+  }
+
+  set #streak(streak: Streak | null) {
+    this.#execution.passes.streaks.set(this.#stores[0]?.device ?? "", streak);
   }
 
   async run(): Promise<ImageEnd> {

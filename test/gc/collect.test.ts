@@ -445,7 +445,11 @@ const underPressure = {
 
 test.each([
   ["that is not under pressure", {}, { ...ALL, containers: "all" }],
-  ["under pressure with compat kubelet", { compat: "kubelet" }, underPressure],
+  [
+    "under pressure with compat kubelet",
+    { compat: "kubelet", accounting: "reported" },
+    underPressure,
+  ],
 ] as const)(
   "a pass %s removes its first image after its last container, however long that takes",
   async (_, limits, request) => {
