@@ -3,9 +3,9 @@
 import type { Engine, ReadEngine, Seen } from "../gc/ports.ts";
 import { messageOf } from "../model/errors.ts";
 import { hasRemoved, type Pass } from "../model/pass.ts";
-import type { DiskReader, DiskReading } from "../model/ports.ts";
+import type { DiskReader } from "../model/ports.ts";
 import type { MeasuredFilesystem } from "../model/reports.ts";
-import type { Filesystem } from "../model/snapshot.ts";
+import type { DiskReading, Filesystem } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
 import { UNMEASURED } from "../node/disk.ts";
 import {

@@ -2,8 +2,8 @@
 
 import type { ImageOutcome } from "../model/pass.ts";
 import type { ImageTarget } from "../model/plan.ts";
-import type { CommitFilesystem, DiskReader, DiskReading, Timer } from "../model/ports.ts";
-import type { Filesystem } from "../model/snapshot.ts";
+import type { CommitFilesystem, DiskReader, Timer } from "../model/ports.ts";
+import type { DiskReading, Filesystem } from "../model/snapshot.ts";
 import { TELLING_BYTES } from "../policy/space.ts";
 
 /** A filesystem by its device, and a path to measure it by. */

@@ -86,8 +86,6 @@ export interface RuntimeReader {
   reportedFilesystems(signal: AbortSignal): Promise<ReportedFilesystems>;
 }
 
-export type { DiskReading } from "./snapshot.ts";
-
 /** Has the filesystem of a path commit what it holds back; returns after 5 s at the latest. Never rejects. */
 export type CommitFilesystem = (path: string) => Promise<void>;
 

@@ -1,11 +1,10 @@
-// Directories of the node: whether one is usable, and which of a filesystem are the largest.
-
 import { accessSync, constants, lstatSync, readdirSync, statfsSync, statSync } from "node:fs";
+// Directories of the node: whether one is usable, and which of a filesystem are the largest.
 import { lstat, readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
-import type { DiskReading } from "../model/ports.ts";
 import type { DirectorySize, DirectoryWalk } from "../model/reports.ts";
+import type { DiskReading } from "../model/snapshot.ts";
 import { compared, mapBounded } from "../model/values.ts";
 import { readingOf } from "./disk.ts";
 import { asRoot, codeOf, hostError, reasonOf } from "./files.ts";

@@ -5,13 +5,8 @@ import { open, readFile, stat, statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 
 import { HostError, messageOf } from "../model/errors.ts";
-import type {
-  DiskReader,
-  DiskReading,
-  ReportedFilesystem,
-  ReportedFilesystems,
-} from "../model/ports.ts";
-import type { Filesystem, FilesystemRole } from "../model/snapshot.ts";
+import type { DiskReader, ReportedFilesystem, ReportedFilesystems } from "../model/ports.ts";
+import type { DiskReading, Filesystem, FilesystemRole } from "../model/snapshot.ts";
 import { timer } from "./clock.ts";
 import { mountIdIn } from "./directory.ts";
 import { hostError } from "./files.ts";
