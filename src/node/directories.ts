@@ -1,5 +1,6 @@
-import { accessSync, constants, lstatSync, readdirSync, statfsSync, statSync } from "node:fs";
 // Directories of the node: whether one is usable, and which of a filesystem are the largest.
+
+import { accessSync, constants, lstatSync, readdirSync, statfsSync, statSync } from "node:fs";
 import { lstat, readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 

@@ -174,8 +174,6 @@ export const defaultConfig: Config = loadConfig({
   env: {},
   reader: { file: () => null, names: () => null },
 });
-  whenFutile: "keep",
-  accounting: "measured",
 
 /** The defaults of the flag table, without eviction thresholds. */
 export const defaultLimits: Limits = {
