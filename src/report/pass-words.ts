@@ -139,7 +139,7 @@ const OTHERS = "others wrote meanwhile";
 
 /** The change of the disk as what it is. */
 export const freedWords = (bytes: bigint): string =>
-  bytes > 0n ? `${humanBytes(bytes)} freed` : OTHERS;
+  bytes >= 0n ? `${humanBytes(bytes)} freed` : OTHERS;
 
 /** Why a pass ended, and no image is removed there for a while. */
 export const nothingFreedWords = ({

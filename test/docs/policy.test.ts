@@ -55,19 +55,10 @@ test("what keeps an image is listed in the order of evaluation", () => {
   expect(listed(section(page, "4. What keeps an image"))).toEqual([...PROTECTION_ORDER]);
 });
 
-test("every reason to keep an image is named, with an example", () => {
+test("every reason to keep an image is named", () => {
   const text = section(page, "4. What keeps an image");
   for (const code of codesOf("src/model/reason.ts", "ImageKeepReason")) {
-    expect(text).toContain(`_\`${code}\`:_`);
-  }
-});
-
-test.each([
-  ["1. What stops all image removal", "ImageBlock"],
-  ["3. Triggers", "ImageTrigger"],
-] as const)("section %s has an example for each code", (title, union) => {
-  for (const code of codesOf("src/model/reason.ts", union)) {
-    expect(section(page, title)).toContain(`_\`${code}\`:_`);
+    expect(text).toContain(`\`${code}\``);
   }
 });
 

@@ -45,7 +45,7 @@ test("an agent under pressure waits for a container that is being created, says 
   const { waiting } = await it.status("the pass waits", (status) => status.waiting !== null);
   expect(waiting).toMatchObject({
     code: "pod-starting",
-    containers: [{ sandbox: "pod", name: "web" }],
+    pods: [{ uid: "uid-pod", container: "web" }],
   });
   const metrics = await (await it.ask("/metrics")).text();
   expect(metrics).toContain('crigc_image_removal_blocked{block="pod-starting"} 1');
@@ -57,9 +57,9 @@ test("an agent under pressure waits for a container that is being created, says 
   const { lastPasses } = await it.status("the pass has ended", (status) =>
     status.lastPasses.some(ofPressure),
   );
-  expect(lastPasses.find(ofPressure).steps.map((step: Json) => step.name)).toContain("creation");
+  expect(lastPasses.find(ofPressure).steps.map((step: Json) => step.name)).toContain("starting");
   await agent.stop();
-  expect(agent.said()).toContain("Image removal waits: 1 container being created (web in");
+  expect(agent.said()).toContain("Image removal waits: 1 container starting (web of");
 }, 60_000);
 
 test("gc in an agent waits for no container that is being created while disk pressure is due", async () => {
@@ -69,5 +69,6 @@ test("gc in an agent waits for no container that is being created while disk pre
   await it.status("the pressure pass waits", (status) => status.waiting !== null);
   const { exitCode, tookMs } = await it.crigc("gc", "--images");
   expect([0, 4]).toContain(exitCode);
-  expect(tookMs).toBeLessThan(15_000);
+  // The turn of the pressure pass may last its waits of 5 s and 10 s.
+  expect(tookMs).toBeLessThan(25_000);
 }, 90_000);
