@@ -70,7 +70,7 @@ export function freshNode(input: FreshNodeInput): Fresh<Snapshot> {
   const { engine, observer, first, listedNs, steps, signal } = input;
   const { timer, observe } = engine;
   let snapshot = first;
-  let podsNs = timer.monotonicNs();
+  let podsNs = listedNs;
   const list = async (): Promise<Snapshot> => {
     const keep = await observe.host.keepRules();
     const isOld = timer.monotonicNs() - podsNs > PODS_AGE_NS_MAX;

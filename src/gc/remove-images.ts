@@ -137,6 +137,7 @@ class ImageRemovals {
     if (!forAge && this.#hasAgeErrors()) return "age-removal-errors";
     const end = forAge ? null : await this.#endByDisk(node);
     if (end !== null) return end;
+    if (stop.aborted) return "stopped";
     const keep = this.#keepReason(candidate, node);
     const [startedAt, startNs] = [now(), timer.monotonicNs()];
     const result: ImageResult =

@@ -16,7 +16,7 @@ export const MISLEADING =
 
 /** `indent` 0 gives one line. Misleading characters are escaped, so nothing is lost. */
 export const exactJson = (value: unknown, indent = 0): string =>
-  escaped(JSON.stringify(value, (_field, held: unknown) => exact(held), indent) ?? "null");
+  escaped(JSON.stringify(value, (field, held: unknown) => exact(field, held), indent) ?? "null");
 
 /** Escapes misleading characters as in a string of JSON. */
 export const escaped = (text: string): string =>
@@ -25,10 +25,10 @@ export const escaped = (text: string): string =>
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
 
-function exact(held: unknown): unknown {
+function exact(field: string, held: unknown): unknown {
   if (typeof held === "bigint") return JSON.rawJSON(held.toString());
   if (held instanceof Map || held instanceof Set)
-    throw new TypeError("a Map or Set reached a JSON document");
+    throw new TypeError(`a Map or Set reached a JSON document in ${field}`);
   return held;
 }
 

@@ -1,6 +1,6 @@
 /** The files of a state directory: where they are, whether crigc may use what is there, and how it is put aside. */
 
-import { lstatSync, renameSync } from "node:fs";
+import { lstatSync, renameSync, type Stats } from "node:fs";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
 
@@ -49,7 +49,12 @@ export function headFault(head: FileHead | null, { machineId }: StatePlaces): st
 
 /** Why crigc must not open what has this name: a pipe would never open. `null`: a file of its own, or nothing. */
 export function fileFault(path: string, { userId }: StatePlaces): string | null {
-  const found = lstatSync(path, { throwIfNoEntry: false });
+  let found: Stats | undefined;
+  try {
+    found = lstatSync(path, { throwIfNoEntry: false });
+  } catch (thrown) {
+    throw storeError(`read ${path}`, thrown);
+  }
   if (found === undefined) return null;
   if (!found.isFile()) return `it is ${found.isSymbolicLink() ? "a link" : "not a regular file"}`;
   return found.uid === userId || found.uid === 0 ? null : `it belongs to user ${found.uid}`;

@@ -264,7 +264,9 @@ class Judge {
   #hasSandbox = false;
   /** A hold was in force when containers were last listed. */
   #wasHeld = false;
-  /** When the marks were first read of a container that is being created. */
+  /** When the mark was made of a container that is being created. */
+  #bornAt: bigint = 0n;
+  /** The same, once the pass has read it. */
   #markedSince: bigint | null = null;
   #calls = 0;
 
@@ -331,8 +333,7 @@ class Judge {
     this.#hasSandbox ||= method === "ListPodSandbox" && this.lie(method) === null;
     // Under pressure a pass waits only briefly.
     const isAwaited = method === "podDirectories" && this.#hasSandbox && !this.#isUnderPressure;
-    if (isAwaited && this.#world.podDirectories?.length === 1)
-      this.#markedSince ??= this.#world.uptime;
+    if (isAwaited && this.#world.podDirectories?.length === 1) this.#markedSince ??= this.#bornAt;
   }
 
   #noteImages(listed: readonly Image[]): void {
@@ -367,6 +368,7 @@ class Judge {
         const { podUid: uid } = creating;
         const bornAt = instant(world.wall + 1_000n);
         world.podDirectories = [{ uid, bornAt, files: [{ container: "web", bornAt }] }];
+        this.#bornAt = world.uptime;
       }
     }
   }
@@ -439,7 +441,9 @@ class Judge {
       fault("a rule keeps it, or a static pod names it");
     if (world.hold.kind === "held") fault("a hold is in force");
     const since = this.#markedSince;
-    if (since !== null && world.uptime - since < CREATION_MAX)
+    // One pass waits for no longer than one creation may take, whatever it waits for.
+    const isPatient = world.uptime - hours(48) < CREATION_MAX;
+    if (since !== null && isPatient && world.uptime - since < CREATION_MAX)
       fault("a container is being created");
   }
 

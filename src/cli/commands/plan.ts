@@ -95,7 +95,8 @@ export const snapshot = command({
     const store = context.open.state(context.config);
     context.stdout(
       snapshotText({
-        ...prepared,
+        snapshot: prepared.snapshot,
+        ledger: prepared.ledger,
         hostName: context.open.hostName(context.env),
         plan: planDocument(prepared),
         configuration: answerOf(context.config).document,

@@ -205,9 +205,9 @@ export const paceFields = {
   },
   pressurePeriod: {
     type: PERIOD,
-    default: "10s",
-    help: "longest time between checks of disk pressure",
-    doc: "Near a threshold, down to 500 ms.",
+    default: "1s",
+    help: "time between checks of disk pressure",
+    doc: "While passes remove nothing, the time doubles, to 10 s at most.",
     commands: ["run"],
   },
   bootGrace: {

@@ -53,11 +53,6 @@ test("an agent under pressure waits for a container that is being created, says 
   create(it);
   await it.untilRemoved(2);
   expect(it.runtime.node.images.map(({ id }) => id)).toEqual([imageIdOf("a")]);
-  const ofPressure = ({ passKind }: Json): boolean => passKind === "pressure";
-  const { lastPasses } = await it.status("the pass has ended", (status) =>
-    status.lastPasses.some(ofPressure),
-  );
-  expect(lastPasses.find(ofPressure).steps.map((step: Json) => step.name)).toContain("starting");
   await agent.stop();
   expect(agent.said()).toContain("Image removal waits: 1 container starting (web of");
 }, 60_000);
