@@ -119,9 +119,12 @@ export function recheckImages(facts: Facts): Recheck {
     const forAge = triggers.some(({ kind }) => kind === "age");
     const { reason } = protectionOf(subject, context, forAge ? "age" : "any");
     if (reason !== null || forAge || isByName(facts.purpose)) return reason;
-    const sharer = layers()
-      .builtOn(image.id)
-      .find((id) => !gone.has(id) && judgement.byId().has(id));
+    // One that may go itself, such as a twin, does not count.
+    const stays = (id: ImageId): boolean => {
+      const other = judgement.byId().get(id);
+      return !gone.has(id) && other !== undefined && protectionOf(other, context).reason !== null;
+    };
+    const sharer = layers().builtOn(image.id).find(stays);
     if (sharer === undefined) return null;
     const name = nameOf(judgement.byId().get(sharer)?.image ?? image);
     return { kind: "shares-all-layers", images: [{ id: sharer, name }] };

@@ -85,7 +85,8 @@ export function parseKeepFile(text: string, source: string): KeepFile {
       problems.push({ source: where, message });
       continue;
     }
-    const pattern = withoutBlanks(line.replace(/(?<![^ \t])#.*$/, ""));
+    const comment = line.search(/(?<![^ \t])#/);
+    const pattern = withoutBlanks(comment < 0 ? line : line.slice(0, comment));
     if (pattern === "") continue;
     const parsed = parseKeepPattern(pattern);
     if (parsed.kind === "valid") rules.push({ pattern, source: where });

@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 
 import { imageIdOf } from "../../support/fake-runtime/describe.ts";
 import { put } from "../../support/scratch.ts";
-import { image, type Json, startNode, type TestNode } from "./node.ts";
+import { image, startNode, type TestNode } from "./node.ts";
 
 /** So large that removing them could relieve any disk. */
 const images = ["a", "b", "c"].map((name) => image(name, 2 ** 50));

@@ -50,7 +50,7 @@ const serving = makeCertificate({ name: "kubelet", dnsNames: ["localhost"], auth
 
 async function start(kubelet: FakeKubelet): Promise<TestNode> {
   // A pod without a ready sandbox would count as starting.
-  const sandboxes = [...node.sandboxes, { id: hexId("next"), uid: PENDING, name: "next" }];
+  const sandboxes = [...(node.sandboxes ?? []), { id: hexId("next"), uid: PENDING, name: "next" }];
   const it = await startNode({
     node: { ...node, sandboxes: sandboxes.map((one) => ({ ...one, state: "ready" as const })) },
     flags: ["--minimum-image-ttl-duration=0s", "--boot-grace=0s"],

@@ -51,7 +51,8 @@ describe.each(["ext4", "xfs", "btrfs"] as const)("on %s", (filesystem) => {
         await tryCommand(["sync", "-f", disk.path]);
         expect(usedShare()).toBeLessThanOrEqual(low + 0.5);
         expect(usedShare()).toBeGreaterThan(low - 4.5);
-        if (filesystem !== "btrfs")
+        // The others free with their next commit, or in the background.
+        if (filesystem !== "btrfs" && filesystem !== "xfs")
           for (const { result } of report.images.items)
             expect(result.measuredBytes).toBeGreaterThanOrEqual(16 * MiB);
         if (filesystem === "btrfs")

@@ -66,8 +66,8 @@ describe.each([...releases])("images in use under containerd %s", (release) => {
   });
 });
 
-/** Their removal takes longer than a container takes to start. */
-const NAMES = Array.from({ length: 24 }, (_, at) => `number-${at}`);
+/** Their removal takes longer than a container takes to start and a list may be old. */
+const NAMES = Array.from({ length: 100 }, (_, at) => `number-${at}`);
 
 test("images in use are kept when a container starts from the last candidate during a pass", async () => {
   await using node = await nodeWithApp("1.7", NAMES);

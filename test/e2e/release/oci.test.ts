@@ -159,7 +159,9 @@ describe.each(["1.6", "2.1"] as const)("on containerd %s", (release) => {
     const manifest = printed.stdout
       .replaceAll("/var/lib/containerd", `${node.imageDisk.path}/containerd`)
       .replaceAll("/run/containerd/containerd.sock", node.socket)
-      .replaceAll("/run/containerd", dirname(node.socket));
+      .replaceAll("/run/containerd", dirname(node.socket))
+      .replaceAll("path: /run/crigc,", `path: ${node.runDirectory},`)
+      .replaceAll("path: /var/lib/crigc,", `path: ${node.stateDirectory},`);
     const spec = (Bun.YAML.parse(manifest) as Json).spec.template.spec;
     const [container] = spec.containers;
     const pod = await runPod(node, { name: "crigc", namespace: "kube-system" });

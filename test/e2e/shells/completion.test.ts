@@ -103,7 +103,7 @@ test("zsh completes typed words", () => {
     ["crigc gc --rea", "crigc gc --rea"],
     ["crigc gc -o j", "crigc gc -o json "],
     ["crigc --keep keep ho", "crigc --keep keep hold "],
-    ["crigc --max-im", "crigc --keep-per-repository "],
+    ["crigc --keep-per-r", "crigc --keep-per-repository "],
     [`crigc --config ${files}/fi`, `crigc --config ${files}/file.yaml `],
     [`crigc --state-dir ${files}/f`, `crigc --state-dir ${files}/folder/`],
   ];
