@@ -98,7 +98,8 @@ export function judgeHold(text: string, path: string, now = readClocks()): HoldS
   const file = v.safeParse(HoldFile, parsedJson(text));
   if (!file.success) return unclear(path, "is invalid");
   const { since, until, reason, bootId, untilUptimeMs } = file.output;
-  const uptimeMs = now.bootId === bootId ? Number(now.uptime / 1_000_000n) : 0;
-  const isOver = now.wall >= until || uptimeMs >= untilUptimeMs;
+  const isSameBoot = bootId !== "" && now.bootId === bootId;
+  const isOver =
+    now.wall >= until || (isSameBoot && Number(now.uptime / 1_000_000n) >= untilUptimeMs);
   return isOver ? { kind: "none" } : { kind: "held", until, since, reason };
 }

@@ -102,7 +102,7 @@ async function faultsOfRecovery(sim: Simulation): Promise<string[]> {
   // Said once, until the disk changes.
   const isSaid = record.events.some(
     ({ reason, message }) =>
-      (reason === "ImageGCFutile" || reason === "FreeDiskSpaceFailed") &&
+      ["ImageGCFutile", "FreeDiskSpaceFailed", "NothingFreed"].includes(reason) &&
       message.includes(" has images "),
   );
   if (isFull && !isSaid) faults.push("the disk is full since, and nobody was told why");
