@@ -35,8 +35,6 @@ export class Announcer {
   /** Raises the events of a pass whose condition begins, and returns them. */
   passed(events: readonly Event[], { purpose }: Pick<ImagePlan, "purpose">): readonly Event[] {
     const before = this.#conditions.get(purpose) ?? new Set();
-    const keyOfEvent = ({ reason, message }: Event): string =>
-      reason === "GhostImage" ? message : reason;
     const news = events.filter((event) => !before.has(keyOfEvent(event)));
     this.#conditions.set(purpose, new Set(events.map(keyOfEvent)));
     for (const event of news) this.#journal.event(event);
@@ -95,6 +93,12 @@ export class Announcer {
     if (news.length > 0) this.#journal.say(1, unmatchedWords(news));
   }
 }
+
+/** Each image that is still listed is a condition of its own, and so are bytes and inodes that are short. */
+const keyOfEvent = ({ reason, message }: Event): string =>
+  reason === "GhostImage"
+    ? message
+    : `${reason} ${message.startsWith("Cannot free enough inodes")}`;
 
 /** From which failure in a row a loop raises an event. */
 const LOOP_EVENTS: Readonly<Partial<Record<LoopName, readonly [Event["reason"], number]>>> = {
