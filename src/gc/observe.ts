@@ -14,13 +14,7 @@ import { imageUseOf } from "../policy/disk.ts";
 import { referencesToResolve } from "../policy/image/usage.ts";
 import { imageVolumesSupported } from "../policy/version.ts";
 import { askAll, type Backoff } from "./calls.ts";
-import {
-  type DetailNeed,
-  type Details,
-  knownFromLedger,
-  readContainerDetails,
-  readSandboxImages,
-} from "./details.ts";
+import { type Details, knownFromLedger, readImageVolumes, readSandboxImages } from "./details.ts";
 import { PodLists } from "./pod-lists.ts";
 
 export interface ObservePorts {
@@ -33,8 +27,6 @@ export interface ObservePorts {
 
 export interface ObserveRequest {
   readonly ledger: Ledger;
-  /** Whether a rule counts from a container's end, so that ends are needed. */
-  readonly needEnds: boolean;
   /** Whether to read the log directories too. */
   readonly logs: boolean;
 }
@@ -66,7 +58,7 @@ export class Observer {
    * pod source, so that a pod that appears in between does not look deleted.
    */
   async observe(
-    { ledger, needEnds, logs: wantsLogs }: ObserveRequest,
+    { ledger, logs: wantsLogs }: ObserveRequest,
     signal: AbortSignal,
   ): Promise<Snapshot> {
     const { runtime, disk, host, silent } = this.#ports;
@@ -82,9 +74,9 @@ export class Observer {
       host.keepRules(),
     ]);
     silent.observed(info.instance);
-    const need = { volumes: imageVolumesSupported(info), ends: needEnds };
+    const supported = imageVolumesSupported(info);
     const [details, filesystems] = await Promise.all([
-      this.#details(lists, { known: knownFromLedger(ledger), need }, signal),
+      this.#details(lists, { known: knownFromLedger(ledger), supported }, signal),
       disk.filesystems(reported),
     ]);
     const pods = await host.pods(signal);
@@ -109,8 +101,7 @@ export class Observer {
     const { host } = this.#ports;
     const lists = await this.#lists(signal);
     listed();
-    const need = { volumes: imageVolumesSupported(previous.runtime), ends: false };
-    const asked = { known: previous, need };
+    const asked = { known: previous, supported: imageVolumesSupported(previous.runtime) };
     const { imageVolumes, sandboxImages } = await this.#details(lists, asked, signal);
     const facts = { ...previous, ...lists, imageVolumes, sandboxImages };
     const resolutions = await this.#resolve(referencesToResolve(facts), signal);
@@ -125,21 +116,21 @@ export class Observer {
 
   async #details(
     { containers, sandboxes }: Listed,
-    { known, need }: { readonly known: Details; readonly need: DetailNeed },
+    { known, supported }: { readonly known: Details; readonly supported: boolean },
     signal: AbortSignal,
   ): Promise<Details> {
     const { runtime, silent } = this.#ports;
     const notAsked = this.#notAsked;
     silent.retain(() => new Set([...containers, ...sandboxes].map(({ id }) => id)));
-    const [{ imageVolumes, containerEnds }, sandboxImages] = await Promise.all([
-      readContainerDetails(runtime, { containers, known, need, silent }, signal),
+    const [imageVolumes, sandboxImages] = await Promise.all([
+      readImageVolumes(runtime, { containers, known: known.imageVolumes, supported }, signal),
       readSandboxImages(
         runtime,
         { sandboxes, known: known.sandboxImages, silent, notAsked },
         signal,
       ),
     ]);
-    return { imageVolumes, containerEnds, sandboxImages };
+    return { imageVolumes, sandboxImages };
   }
 
   /** Returns the previous object if nothing changed, so that results cached by it still hold. */
