@@ -14,7 +14,7 @@ import { repositoryOf } from "../policy/image/reference.ts";
 import { parseKeepPattern } from "../policy/keep/keep-pattern.ts";
 import { imageName } from "../report/words.ts";
 import { type CommandOption, has, type Invocation, option } from "./command.ts";
-import { durationFrom, parsed, type ValueType } from "./values.ts";
+import { durationFrom, parsed, valueOf, type ValueType } from "./values.ts";
 
 export const FORCE_YOUNG = option("force-young", "also remove images younger than the minimum age");
 
@@ -32,6 +32,7 @@ export const SELECTION_OPTIONS: readonly CommandOption[] = [
   option("images", "images only (add --containers for both)"),
   option("containers", "containers, sandboxes and pod logs only (add --images for both)"),
   option("all-unused", "remove everything unused that no rule keeps, regardless of disk usage"),
+  option("free SIZE", "remove until this much is available on the image filesystem, such as 20Gi"),
   FILTER,
   FORCE_YOUNG,
 ];
@@ -54,6 +55,16 @@ export function selectedBy(invocation: Invocation): Selected {
     containers: both || containers ? "all" : "none",
     images: both || images || !containers,
   };
+  const freeBytes = valueOf(invocation, "free", SIZE);
+  if (freeBytes !== null) {
+    if (only.length > 0 || has(invocation, "all-unused") || !parts.images)
+      throw usageError(
+        "--free",
+        "",
+        "--free cannot be combined with --all-unused, --filter or --containers alone",
+      );
+    return { purpose: { kind: "periodic", freeBytes }, parts };
+  }
   if (only.length > 0) return { purpose: { kind: "all-unused", only }, parts };
   return { purpose: { kind: has(invocation, "all-unused") ? "all-unused" : "periodic" }, parts };
 }
@@ -76,13 +87,13 @@ const CRITERIA: Readonly<Record<string, (value: string) => Criterion | string>> 
   until: unusedFor,
   untagged,
   dangling: untagged,
-  "larger-than": (text) => ({ kind: "larger-than", bytes: parsed(LARGER, text, "--filter") }),
+  "larger-than": (text) => ({ kind: "larger-than", bytes: parsed(SIZE, text, "--filter") }),
   namespace: (name) =>
     name === "" ? "the namespace is empty; use namespace=NAME" : { kind: "namespace", name },
 };
 
 const UNUSED_FOR = durationFrom(0n, "90m, 24h or 30d");
-const LARGER: ValueType<bigint> = {
+const SIZE: ValueType<bigint> = {
   what: "size",
   use: "500Mi or 1Gi",
   read: (text) => {
@@ -142,8 +153,10 @@ const inRepository = (images: readonly Image[], wanted: ImageId, repository: str
       id === wanted && [...repoTags, ...repoDigests].some((it) => repositoryOf(it) === repository),
   );
 
-/** The limits of this command line. */
+/** The limits of this command line. Throws `ConfigError`. */
 export function forced(config: Config, invocation: Invocation): Config {
+  if (has(invocation, "free") && config.limits.images.compat === "kubelet")
+    throw usageError("--free", "", "--free cannot be combined with --compat kubelet");
   if (!has(invocation, "force-young")) return config;
   const images = { ...config.limits.images, minimumAge: duration(0n) };
   return { ...config, limits: { ...config.limits, images } };

@@ -42,8 +42,11 @@ export type Criterion =
 export type Selection = readonly Criterion[];
 
 export type Purpose =
-  /** Thresholds, ages, budgets: what the periodic loops do. */
-  | { readonly kind: "periodic" }
+  /**
+   * Thresholds, ages, budgets: what the periodic loops do. `freeBytes`: besides, until so much is available on the image
+   * filesystems, whatever the thresholds.
+   */
+  | { readonly kind: "periodic"; readonly freeBytes?: bigint }
   /** Every unused image that no rule keeps, at any disk usage; `only`: of those selected by hand. */
   | {
       readonly kind: "all-unused";

@@ -77,6 +77,7 @@ export type ImageKeepReason =
 
 export type ImageTrigger =
   | { readonly kind: "space" }
+  | { readonly kind: "free" }
   | { readonly kind: "budget" }
   | { readonly kind: "age" }
   | { readonly kind: "pressure"; readonly signal: Signal }

@@ -120,7 +120,7 @@ export function freeTargets(
     const { device, path, availableBytes: available, roles } = filesystem;
     if (!roles.includes("imagefs") || available >= availableBytes) return [];
     const wantedBytes = availableBytes - available + reserveLackOf(filesystem);
-    const on = { trigger: { kind: "space" }, device, path } as const;
+    const on = { trigger: { kind: "free" }, device, path } as const;
     return [
       {
         kind: "available-bytes",

@@ -61,6 +61,7 @@ export const imageKeep = reasons<ImageKeepReason>({
 
 export const IMAGE_TRIGGERS: ReasonTable<ImageTrigger> = {
   space: { title: "disk usage", text: () => "disk usage over the high threshold" },
+  free: { title: "requested space", text: () => "requested with --free" },
   budget: { title: "store budget", text: () => "images over the store budget" },
   age: { title: "maximum age", text: () => "unused for longer than the maximum age" },
   pressure: {

@@ -9,6 +9,7 @@ import {
   budgetTargets,
   type DiskJudgement,
   type DiskTarget,
+  freeTargets,
   futilityOf,
   judgeDisks,
   watchesSpace,
@@ -119,7 +120,8 @@ function wantedTargets(facts: Facts, disks: DiskJudgement): readonly ImageTarget
   // With `compat: kubelet` the agent's loop decides whether a pass runs at all; a single pass has no loop.
   const isLoop = limits.images.compat === "kubelet" && facts.startedAt !== null;
   const ofDisks = watchesSpace(limits.images) || isLoop ? disks.targets : [];
-  return [...ofDisks, ...budgetTargets(size, limits.images), ...ofPressure];
+  const ofRequest = freeTargets(snapshot, purpose.freeBytes ?? 0n);
+  return [...ofRequest, ...ofDisks, ...budgetTargets(size, limits.images), ...ofPressure];
 }
 
 function futilityOfTargets(

@@ -86,6 +86,17 @@ describe.skipIf(diskObstacle !== null)("gc on a disk of its own", () => {
     expect((await it.json(["plan", ...pressed, "--compat=kubelet"])).images.targets).toEqual([]);
   });
 
+  test("frees until as much is available as --free asks for, whatever the thresholds, or exits 4", async () => {
+    await using node = await onDisk(images(8, 10));
+    const { disk, it } = node;
+    const plan = await it.json(["plan", "--free=45Mi"]);
+    expect(plan.images.targets).toMatchObject([{ trigger: { code: "free" } }]);
+    expectExactlyEnough(disk, await it.json(["gc", "--free=45Mi"]), 55);
+    const removed = it.removedImages().length;
+    await it.json(["gc", "--free=1Ti"], 4);
+    expect(it.removedImages()).toHaveLength(removed);
+  });
+
   test("removes one image too many at most if the runtime frees space 400 ms after it answers", async () => {
     await using node = await onDisk(images(9, 10), { releaseDelayMs: 400 });
     const { disk, it } = node;

@@ -89,6 +89,18 @@ describe("other triggers", () => {
   });
 });
 
+describe("a request for available space", () => {
+  test.each([
+    ["sets a target below the thresholds", 51n, [{ availableBytes: 51n * GIB }]],
+    ["sets none that is already available", 50n, []],
+  ] as const)("%s", (_, gibibytes, expected) => {
+    const purpose = { kind: "periodic", freeBytes: gibibytes * GIB } as const;
+    const plan = planOf({ images: three, snapshot: onDisk(50n), facts: { purpose } });
+    expect(plan.targets).toMatchObject([...expected]);
+    expect(plan.triggers).toEqual(expected.map(() => ({ kind: "free" })));
+  });
+});
+
 test("the evaluated rules are listed, the deciding one last, and none that is off", () => {
   const always = ["in-use", "pinned", "sandbox-image", "keep-rule"] as const;
   const images = [{ ...gib("pinned"), pinned: true }, gib("free")];
