@@ -6,6 +6,7 @@ import type { ImageOrigin, Ledger } from "../model/ledger.ts";
 import type { Limits } from "../model/limits.ts";
 import type { LedgerMemory, RuntimeReader } from "../model/ports.ts";
 import type { Container, Image, ImageVolumes, Sandbox, Snapshot } from "../model/snapshot.ts";
+import type { Instant } from "../model/time.ts";
 import { byObject, sameOr } from "../policy/by-object.ts";
 import { rememberOrigins } from "../policy/origins.ts";
 import { askAll, type Backoff, NotAsked } from "./calls.ts";
@@ -14,10 +15,18 @@ import { askAll, type Backoff, NotAsked } from "./calls.ts";
  * Known from the ledger, or from an earlier snapshot of the same pass. The maps are returned again if they have all that is
  * listed, so that results cached by them still hold.
  */
-export type Details = Pick<Snapshot, "imageVolumes" | "sandboxImages">;
+export type Details = Pick<Snapshot, "imageVolumes" | "containerEnds" | "sandboxImages">;
+
+export interface DetailNeed {
+  /** Whether the runtime can mount images at all. */
+  readonly volumes: boolean;
+  /** Whether a rule counts from a container's end. */
+  readonly ends: boolean;
+}
 
 export const knownFromLedger = ({ containers, sandboxImages }: Ledger): Details => ({
   imageVolumes: volumesOf(containers),
+  containerEnds: endsOf(containers),
   sandboxImages,
 });
 
@@ -28,6 +37,12 @@ const volumesOf = byObject((containers: Ledger["containers"]) => {
   return volumes;
 });
 
+const endsOf = byObject((containers: Ledger["containers"]) => {
+  const ends = new Map<ContainerId, Instant>();
+  for (const [id, { finishedAt }] of containers) if (finishedAt !== null) ends.set(id, finishedAt);
+  return ends;
+});
+
 /** Nearly every container has none, so they share one object. */
 const NO_VOLUMES: ImageVolumes = { kind: "known", references: [] };
 const UNSUPPORTED: ImageVolumes = { kind: "unsupported" };
@@ -35,43 +50,57 @@ const UNSUPPORTED: ImageVolumes = { kind: "unsupported" };
 const knownVolumes = (references: readonly string[]): ImageVolumes =>
   references.length === 0 ? NO_VOLUMES : { kind: "known", references };
 
-/** Asks the runtime once for each container. If a call fails, that container's image volumes stay unknown. */
-export async function readImageVolumes(
+/**
+ * Asks the runtime for containers with unknown details. If a call fails, that container's details stay unknown. An end that
+ * is not answered keeps that container alone, so crigc asks for it again after five minutes, and delays no pass by it.
+ */
+export async function readContainerDetails(
   runtime: Pick<RuntimeReader, "containerDetail">,
   {
     containers,
     known,
-    supported,
+    need,
+    silent,
   }: {
     readonly containers: readonly Container[];
-    readonly known: Details["imageVolumes"];
-    /** Whether the runtime can mount images at all. */
-    readonly supported: boolean;
+    readonly known: Pick<Details, "imageVolumes" | "containerEnds">;
+    readonly need: DetailNeed;
+    readonly silent: Backoff;
   },
   signal: AbortSignal,
-): Promise<Details["imageVolumes"]> {
-  const isKnown = (id: ContainerId) => known.get(id)?.kind === "known";
-  if (containers.every(({ id }) => isKnown(id))) return known;
+): Promise<Pick<Details, "imageVolumes" | "containerEnds">> {
+  const isKnown = (id: ContainerId) => known.imageVolumes.get(id)?.kind === "known";
+  if (!need.ends && containers.every(({ id }) => isKnown(id))) return known;
   const volumes = new Map<ContainerId, ImageVolumes>();
-  const toAsk: Container[] = [];
+  const ends = new Map<ContainerId, Instant>();
+  const toAsk = new Map<ContainerId, Container>();
   for (const container of containers) {
-    const before = isKnown(container.id) ? known.get(container.id) : undefined;
-    const answer = before ?? (supported ? undefined : UNSUPPORTED);
-    if (answer === undefined) toAsk.push(container);
-    else volumes.set(container.id, answer);
+    const { id } = container;
+    const before = isKnown(id) ? known.imageVolumes.get(id) : undefined;
+    const volumesKnown = before ?? (need.volumes ? undefined : UNSUPPORTED);
+    if (volumesKnown !== undefined) volumes.set(id, volumesKnown);
+    const endKnown = known.containerEnds.get(id);
+    if (endKnown !== undefined) ends.set(id, endKnown);
+    const needsEnd = need.ends && container.state === "exited" && endKnown === undefined;
+    if (volumesKnown === undefined || (needsEnd && silent.leftAlone(id) === undefined))
+      toAsk.set(id, container);
   }
   await askAll(
-    toAsk,
+    [...toAsk.values()],
     async ({ id }) => {
       const detail = await runtime.containerDetail(id, signal);
       volumes.set(id, detail === null ? { kind: "gone" } : knownVolumes(detail.imageVolumes));
+      const end = detail?.finishedAt ?? null;
+      if (end !== null) ends.set(id, end);
+      silent.note(id, false);
     },
     ({ id }, thrown) => {
       if (signal.aborted) throw thrown;
-      volumes.set(id, { kind: "unknown", message: messageOf(thrown) });
+      if (failureCode(thrown) === "deadline") silent.note(id, true);
+      if (!volumes.has(id)) volumes.set(id, { kind: "unknown", message: messageOf(thrown) });
     },
   );
-  return sameOr(known, volumes);
+  return { imageVolumes: sameOr(known.imageVolumes, volumes), containerEnds: ends };
 }
 
 /**

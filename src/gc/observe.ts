@@ -14,7 +14,13 @@ import { imageUseOf } from "../policy/disk.ts";
 import { referencesToResolve } from "../policy/image/usage.ts";
 import { imageVolumesSupported } from "../policy/version.ts";
 import { askAll, type Backoff } from "./calls.ts";
-import { type Details, knownFromLedger, readImageVolumes, readSandboxImages } from "./details.ts";
+import {
+  type DetailNeed,
+  type Details,
+  knownFromLedger,
+  readContainerDetails,
+  readSandboxImages,
+} from "./details.ts";
 import { PodLists } from "./pod-lists.ts";
 
 export interface ObservePorts {
@@ -27,6 +33,8 @@ export interface ObservePorts {
 
 export interface ObserveRequest {
   readonly ledger: Ledger;
+  /** Whether a rule counts from a container's end, so that ends are needed. */
+  readonly needEnds: boolean;
   /** Whether to read the log directories too. */
   readonly logs: boolean;
 }
@@ -58,7 +66,7 @@ export class Observer {
    * pod source, so that a pod that appears in between does not look deleted.
    */
   async observe(
-    { ledger, logs: wantsLogs }: ObserveRequest,
+    { ledger, needEnds, logs: wantsLogs }: ObserveRequest,
     signal: AbortSignal,
   ): Promise<Snapshot> {
     const { runtime, disk, host, silent } = this.#ports;
@@ -74,9 +82,9 @@ export class Observer {
       host.keepRules(),
     ]);
     silent.observed(info.instance);
-    const supported = imageVolumesSupported(info);
+    const need = { volumes: imageVolumesSupported(info), ends: needEnds };
     const [details, filesystems] = await Promise.all([
-      this.#details(lists, { known: knownFromLedger(ledger), supported }, signal),
+      this.#details(lists, { known: knownFromLedger(ledger), need }, signal),
       disk.filesystems(reported),
     ]);
     const pods = await host.pods(signal);
@@ -101,7 +109,8 @@ export class Observer {
     const { host } = this.#ports;
     const lists = await this.#lists(signal);
     listed();
-    const asked = { known: previous, supported: imageVolumesSupported(previous.runtime) };
+    const need = { volumes: imageVolumesSupported(previous.runtime), ends: false };
+    const asked = { known: previous, need };
     const { imageVolumes, sandboxImages } = await this.#details(lists, asked, signal);
     const facts = { ...previous, ...lists, imageVolumes, sandboxImages };
     const resolutions = await this.#resolve(referencesToResolve(facts), signal);
@@ -116,21 +125,21 @@ export class Observer {
 
   async #details(
     { containers, sandboxes }: Listed,
-    { known, supported }: { readonly known: Details; readonly supported: boolean },
+    { known, need }: { readonly known: Details; readonly need: DetailNeed },
     signal: AbortSignal,
   ): Promise<Details> {
     const { runtime, silent } = this.#ports;
     const notAsked = this.#notAsked;
     silent.retain(() => new Set([...containers, ...sandboxes].map(({ id }) => id)));
-    const [imageVolumes, sandboxImages] = await Promise.all([
-      readImageVolumes(runtime, { containers, known: known.imageVolumes, supported }, signal),
+    const [{ imageVolumes, containerEnds }, sandboxImages] = await Promise.all([
+      readContainerDetails(runtime, { containers, known, need, silent }, signal),
       readSandboxImages(
         runtime,
         { sandboxes, known: known.sandboxImages, silent, notAsked },
         signal,
       ),
     ]);
-    return { imageVolumes, sandboxImages };
+    return { imageVolumes, containerEnds, sandboxImages };
   }
 
   /** Returns the previous object if nothing changed, so that results cached by it still hold. */

@@ -7,6 +7,7 @@ import {
   count,
   durationNs,
   flag,
+  inField,
   list,
   mapBy,
   nullable,
@@ -259,6 +260,8 @@ export const snapshotCodec = record({
   sandboxes: list(sandbox),
   /** By container ID, for every listed container. */
   imageVolumes: mapBy("id", containerId, imageVolumes),
+  /** Known ends of dead containers, read now or from the ledger. */
+  containerEnds: mapBy("id", containerId, inField("finishedAt", time)),
   /** By reference, for every reference that no listed image has. */
   resolutions: mapBy("reference", String, resolution),
   /** Images that sandboxes' own status names, by sandbox. */

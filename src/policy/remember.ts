@@ -181,5 +181,8 @@ function containerRecord(
   const volumes = snapshot.imageVolumes.get(id);
   const imageVolumes =
     volumes?.kind === "known" ? volumes.references : (before?.imageVolumes ?? null);
-  return before?.imageVolumes === imageVolumes ? before : { imageVolumes };
+  const finishedAt = snapshot.containerEnds.get(id) ?? before?.finishedAt ?? null;
+  return before?.imageVolumes === imageVolumes && before.finishedAt === finishedAt
+    ? before
+    : { imageVolumes, finishedAt };
 }

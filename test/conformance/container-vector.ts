@@ -67,7 +67,7 @@ export async function effectOf(vector: ContainerVector): Promise<ContainerEffect
   ]);
   const fake = fakeEngine({ containers, sandboxes, fails });
   const input = inputOf(
-    { containers, sandboxes },
+    { containers, sandboxes, containerEnds: new Map() },
     {
       pods: judgementOf(vector),
       limits: {

@@ -31,6 +31,7 @@ async function stop(
   const detail: ContainerDetail = {
     id: container.id,
     imageVolumes: [],
+    finishedAt: null,
     logPath: "",
     state: "unknown",
     labels: {},

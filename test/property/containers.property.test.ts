@@ -65,7 +65,10 @@ const aNode = fc
         createdAt: one.createdAt,
       });
     });
-    return { sandboxes: listed, containers: inside };
+    const ends = containers.flatMap(({ ended }, index) =>
+      ended === null ? [] : [[containerId(`c${index}`), ended] as const],
+    );
+    return { sandboxes: listed, containers: inside, containerEnds: new Map(ends) };
   });
 
 const somePods = fc.uniqueArray(fc.constantFrom(...PODS));

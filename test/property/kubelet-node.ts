@@ -209,6 +209,7 @@ export class KubeletNode {
   }
 
   #observed(): Snapshot {
+    const createdAt = new Map(this.#containers.map((one) => [one.id, one.createdAt]));
     return aSnapshot({
       clocks: {
         wall: this.#wall(),
@@ -219,6 +220,7 @@ export class KubeletNode {
       images: this.#images,
       containers: this.#containers,
       sandboxes: this.#sandboxes,
+      containerEnds: createdAt,
       pods: this.#reading(),
       logs: {
         ...noLogs,

@@ -193,6 +193,7 @@ function readerOf({ node, record, weather }: SimPorts): Engine["observe"]["runti
       return {
         id,
         imageVolumes: [],
+        finishedAt: null,
         logPath: "",
         state: container.state,
         labels: { "io.kubernetes.pod.uid": container.podUid },

@@ -395,6 +395,7 @@ function engineOf(world: FakeWorld, record: Record_): Engine {
 const detailOf = (container: Container): ContainerDetail => ({
   id: container.id,
   imageVolumes: [],
+  finishedAt: container.state === "exited" ? container.createdAt : null,
   logPath: "",
   state: container.state,
   labels:

@@ -139,6 +139,7 @@ export function aSnapshot(change: Partial<Snapshot> = {}): Snapshot {
     imageVolumes: new Map(
       (change.containers ?? []).map((one) => [one.id, { kind: "unsupported" as const }]),
     ),
+    containerEnds: new Map(),
     resolutions: new Map(),
     sandboxImages: new Map(),
     filesystems: [aFilesystem()],
