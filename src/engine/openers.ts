@@ -37,7 +37,7 @@ const ANSWER_MS = 5_000;
 export type Openers = ReturnType<typeof openersOf>;
 export type OpenCollector = Awaited<ReturnType<typeof openCollector>>;
 
-/** `owner`: of the agent that runs the command; `null`: a process of its own. */
+/** `owner`: of the agent that runs the command; `null`: the command is the process. */
 export function openersOf(world: ProcessWorld, owner: Owner | null = null) {
   const { userId } = world.self;
   // A command that opens the state directory repeatedly gets the same warnings.

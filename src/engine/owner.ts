@@ -72,7 +72,7 @@ export function onRuntimeOf(owner: Owner | null, config: Config): Config {
 /** Throws `HostError`: `lock` if another process holds it, `stopped` if the signal aborted. */
 export async function lockState({ values }: Config, wait: LockWait): Promise<Lock> {
   const directory = stateDirectory(values.stateDir);
-  // Where nobody can write, the other lock is enough.
+  // An unwritable directory needs no lock.
   return directory === null ? { release: () => undefined } : lockOrThrow(directory, wait);
 }
 

@@ -94,7 +94,7 @@ export class Announcer {
   }
 }
 
-/** Each image that is still listed is a condition of its own, and so are bytes and inodes that are short. */
+/** One condition per image still listed; bytes and inodes that are short are two. */
 const keyOfEvent = ({ reason, message }: Event): string =>
   reason === "GhostImage"
     ? message

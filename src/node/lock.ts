@@ -74,7 +74,7 @@ export async function lockDirectory(directory: string, wait: LockWait): Promise<
   }
 }
 
-/** Who has locked the directory; `null`: nobody, or it does not exist. Leaves no trace. */
+/** The holder of the lock; `null`: not locked, or not found. Leaves no trace. */
 export function lockHolder(directory: string): Holder | null {
   let fd: number;
   try {
@@ -101,7 +101,7 @@ export function holderWords({ pid, command, directory }: Holder): string {
     : `crigc ${command}, process ${pid}`;
 }
 
-/** Creates a state directory. `null`: it cannot be created or opened, so nobody can write it either. */
+/** Creates a state directory. `null`: it cannot be created or opened, and so not written. */
 export function stateDirectory(path: string): string | null {
   try {
     // Even of one that exists, `mkdir` would wait for a disk that hangs.

@@ -161,7 +161,7 @@ function* linesOf(fd: number): Generator<Buffer> {
       if (end > from) yield text.subarray(from, end);
       from = end + 1;
     }
-    // Of a line without an end only the beginning is kept, which is no record.
+    // An unterminated line keeps only its beginning, which does not parse.
     held = text.subarray(from, from + LINE_BYTES_MAX);
     if (length > 0) continue;
     if (held.length > 0) yield held;

@@ -69,7 +69,7 @@ export type RawRecord = Readonly<Record<string, unknown>>;
 
 export const rawOf = (line: Buffer): RawRecord => Object(parsedJson(line.toString()));
 
-/** The ID at the beginning of a removal's line; `null`: it is no image's. */
+/** The ID at the beginning of a removal's line; `null`: not an image. */
 export const imageIn = (line: Buffer): ImageId | null => {
   const [, id] = IMAGE.exec(line.toString("latin1", 0, IMAGE_BYTES_MAX)) ?? [];
   return id === undefined ? null : imageId(id);

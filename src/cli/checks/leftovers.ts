@@ -55,7 +55,7 @@ const listOf = (names: readonly string[]): string =>
 
 /** A smaller share of a filesystem is not worth a search. */
 const UNEXPLAINED_PERCENT = 10n;
-/** Figures lag behind, and an empty store has files of its own. */
+/** Figures lag behind, and an empty store is not 0 bytes. */
 const STORE_SLACK_BYTES = 256n << 20n;
 
 function usageCheck({ snapshot, ledger }: Prepared): Verdict {

@@ -138,7 +138,7 @@ async function authorization({
 
 /**
  * The certificate is always verified. On most nodes the kubelet signs its own: then that very file is to be trusted,
- * and there is no safe substitute, because any program of the node may listen on the port of a kubelet that is down,
+ * and a default would be unsafe, because any program of the node may listen on the port of a kubelet that is down,
  * and would be sent the token.
  */
 async function tlsOf(options: KubeletOptions, host: string): Promise<GetRequest["tls"]> {
