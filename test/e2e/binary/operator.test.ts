@@ -12,7 +12,7 @@ const node = { ...usedAndUnused, images: [...usedAndUnused.images, other] };
 const flags = removable;
 
 test("hold stops gc with exit 7 and a running agent until release, and shows its end and reason", async () => {
-  await using it = await startNode({ node, flags: [...quickPasses, "--image-store-budget=1M"] });
+  await using it = await startNode({ node, flags: [...quickPasses, "--image-store-budget=1Mi"] });
   const held = await it.crigc("hold", "1h", "--reason", "upgrade");
   expect(held).toMatchObject({ exitCode: 0, stderr: "" });
   expect(held.stdout).toMatch(/^Garbage collection is on hold for 1h, until .*Z \(upgrade\); /);
