@@ -3,7 +3,7 @@
 import type { Config } from "../config/config.ts";
 import { unmeasuredIn } from "../gc/observe.ts";
 import type { Prepared } from "../gc/prepare.ts";
-import { asIfOldEnough, readOnlyPass, withUsedLogs } from "../gc/read-only.ts";
+import { asIfOldEnough, readOnlyPass } from "../gc/read-only.ts";
 import type { Purpose } from "../model/plan.ts";
 import { imageUsage } from "../policy/disk-usage.ts";
 import { inUseOf } from "../policy/disk.ts";
@@ -58,7 +58,7 @@ export async function planNode(
   context.note(
     `no ledger yet, so every image is judged as if it were old enough; crigc gc would keep all of them for their first ${humanDuration(minimumAge)}`,
   );
-  return await withUsedLogs(node.engine, asIfOldEnough(seen), context.signal);
+  return asIfOldEnough(seen);
 }
 
 /** A misspelt pattern of the command line keeps nothing. */

@@ -13,7 +13,6 @@ import {
   decodeWritableLayers,
   imageOfSandbox,
   imageOrigin,
-  logDirectoryOfSandbox,
   sandboxImagesOf,
 } from "./decode.ts";
 import { makeLists } from "./lists.ts";
@@ -90,8 +89,6 @@ export function makeReader(channels: Channels): RuntimeReader {
       sandbox(id, { verbose: true, mostMs: SANDBOX_IMAGE_MS_MAX, signal }, ({ info }) =>
         imageOfSandbox(info),
       ),
-    sandboxLogDirectory: async (id, signal) =>
-      sandbox(id, { verbose: true, signal }, ({ info }) => logDirectoryOfSandbox(info)),
     sandboxDetail: async (id, signal) =>
       sandbox(id, { verbose: false, signal }, ({ status }) => decodeSandboxDetail(id, status)),
     imageStatus: async (reference, signal) => {

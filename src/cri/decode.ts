@@ -1,6 +1,6 @@
 /**
  * Translates the runtime's responses into the model, and rejects those that leave something to guess. In the JSON of
- * verbose ones, whose shape every runtime invents for itself, looks for image names, log directories and layers.
+ * verbose ones, whose shape every runtime invents for itself, looks for image names and layers.
  */
 
 import {
@@ -113,7 +113,6 @@ export function decodeDetail(
     id: containerId(id),
     imageVolumes: imageVolumes(status),
     finishedAt: endOf(status.finished_at),
-    logPath: status.log_path,
     state: containerState(status.state, id),
     labels: status.labels,
     annotations: status.annotations,
@@ -225,19 +224,6 @@ export function imageOfSandbox(info: Info): string | null {
     at(document, ["runtimeSpec", "annotations", "io.kubernetes.cri-o.ImageName"]),
   ];
   return names.find((name): name is string => typeof name === "string" && name !== "") ?? null;
-}
-
-/**
- * Where the containers of a sandbox log to: `config.log_directory` on containerd; on CRI-O the directory of the
- * sandbox's own log, from an annotation. "" if the runtime does not say.
- */
-export function logDirectoryOfSandbox(info: Info): string {
-  const document = parsedJson(info["info"] ?? "");
-  const directory = at(document, ["config", "log_directory"]);
-  if (typeof directory === "string" && directory !== "") return directory;
-  const log = at(document, ["runtimeSpec", "annotations", "io.kubernetes.cri-o.LogPath"]);
-  const slash = typeof log === "string" ? log.lastIndexOf("/") : -1;
-  return typeof log === "string" && slash > 0 ? log.slice(0, slash) : "";
 }
 
 /** More than any real image has (overlayfs mounts at most 500); a document that names more is not trusted. */

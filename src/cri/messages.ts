@@ -37,7 +37,6 @@ export interface ContainerStatusMessage {
   readonly labels: Strings;
   readonly annotations: Strings;
   readonly mounts: readonly { readonly image: ImageSpec | null }[];
-  readonly log_path: string;
   readonly image_id: string;
 }
 

@@ -3,12 +3,11 @@
 import type { Config } from "../config/config.ts";
 import type { Runtime } from "../cri/client.ts";
 import { Backoff } from "../gc/calls.ts";
-import { LogUsers } from "../gc/log-users.ts";
 import { PassMemory } from "../gc/pass-memory.ts";
 import { type Engine, type Journal, type ReadEngine, volatileMemory } from "../gc/ports.ts";
 import { AssertionError, messageOf } from "../model/errors.ts";
 import type { Event, Pass } from "../model/pass.ts";
-import type { DiskReader, HostReader, UsedLog } from "../model/ports.ts";
+import type { DiskReader, HostReader } from "../model/ports.ts";
 import type { PodReading } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
 import { readClocks, timer, wallClock } from "../node/clock.ts";
@@ -73,9 +72,6 @@ const reading = (config: () => Config, { runtime, host, owner }: Opened) => ({
   passes: new PassMemory(timer),
   limits: () => config().limits,
   hold: () => readHold(config().values.stateDir),
-  remover: {
-    placesOf: (logs: readonly UsedLog[]) => logDeleter(config().values).placesOf(logs),
-  },
   startedAt: null,
   stepDone: () => {
     owner?.progressed();
@@ -117,8 +113,7 @@ export async function openEngine(options: CollectorOptions) {
     memory: countedMemory(memory, limits),
     startedAt,
     writer: values.dryRun ? noWriter : runtime.writer,
-    remover: values.dryRun ? { ...noRemover, ...reader.remover } : logDeleter(values),
-    logUsers: new LogUsers(runtime.reader, timer),
+    remover: values.dryRun ? noRemover : logDeleter(values),
     hooks: { get: sendHook },
     commit: commitBy([...self.program, COMMIT_PROCESS]),
     journal: owner === null || values.dryRun ? own : both(owner, own),
@@ -146,9 +141,9 @@ const noWriter: Engine["writer"] = {
   removeSandbox: refuse,
   execSync: refuse,
 };
-const noRemover: Omit<Engine["remover"], "placesOf"> = {
+const noRemover: Engine["remover"] = {
   removeContainerLogs: refuse,
-  removeLegacyLink: refuse,
+  removeLink: refuse,
   removePodLogs: refuse,
 };
 

@@ -4,6 +4,7 @@ import { messageOf } from "../model/errors.ts";
 import type { ContainerId } from "../model/ids.ts";
 import type { ContainerOutcome } from "../model/pass.ts";
 import type { ContainerPlan } from "../model/plan.ts";
+import type { DanglingLogLink } from "../model/snapshot.ts";
 import type { Listed } from "../policy/container/ownership.ts";
 import { Fresh } from "./fresh-lists.ts";
 import type { ContainerExecution } from "./remove-container.ts";
@@ -13,7 +14,7 @@ export interface FreshContainerPlan {
   readonly lists: Listed;
   /** Why containers are kept, although the first plan removes them. */
   readonly vetoes: ReadonlyMap<ContainerId, string>;
-  /** IDs of sandboxes and entries of log directories that are still to be removed. */
+  /** IDs of sandboxes, entries of log directories and keys of links that are still to be removed. */
   readonly going: ReadonlySet<string>;
 }
 
@@ -58,7 +59,7 @@ function vetoesOf({ containers }: ContainerPlan): ReadonlyMap<ContainerId, strin
 }
 
 /** A sandbox that contains a container is never removed, because its container would go with it. */
-function goingOf({ sandboxes, podLogs }: ContainerPlan, lists: Listed): ReadonlySet<string> {
+function goingOf({ sandboxes, podLogs, links }: ContainerPlan, lists: Listed): ReadonlySet<string> {
   const held = new Set(lists.containers.map(({ sandboxId }) => sandboxId));
   const going = sandboxes.filter(
     ({ sandbox, decision }) => decision.kind === "remove" && !held.has(sandbox.id),
@@ -67,8 +68,12 @@ function goingOf({ sandboxes, podLogs }: ContainerPlan, lists: Listed): Readonly
   return new Set([
     ...going.map(({ sandbox }): string => sandbox.id),
     ...logs.map(({ directory }) => directory.entry),
+    ...links.map(linkKey),
   ]);
 }
+
+/** Apart from those of pods' directories. */
+export const linkKey = ({ entry }: DanglingLogLink): string => `link ${entry}`;
 
 /** Ends the pass. `message`: for the outcome; "" if `end` says everything. */
 export class Ended extends Error {

@@ -27,7 +27,6 @@ import { type Observer, readPodDirectories, unmeasuredIn } from "./observe.ts";
 import { imageEvents } from "./pass-warnings.ts";
 import type { Engine, Seen } from "./ports.ts";
 import { observerOf, prepare, type Prepared, type PrepareRequest, seenOf } from "./prepare.ts";
-import { withUsedLogs } from "./read-only.ts";
 import { removeContainers } from "./remove-containers.ts";
 import { removeImages } from "./remove-images.ts";
 import { StartingWait } from "./starting-wait.ts";
@@ -150,7 +149,7 @@ class RunningPass {
     const decide = () =>
       prepare(this.#engine, { ...wanted, awaited: this.#starting.awaited() }, run);
     const prepared = await decide();
-    if (dryRun) return withUsedLogs(this.#engine, prepared, this.#stop);
+    if (dryRun) return prepared;
     // Containers are collected first.
     const isFirst = parts.containers === "none" || purpose.kind === "pressure";
     if (!isFirst || !waitsForPods(prepared.plan)) return prepared;
@@ -202,8 +201,10 @@ class RunningPass {
         lists: this.#observer.pods,
         listedNs,
         decideAgain: async (lists) => {
-          const pods = await engine.observe.host.pods(this.#stop);
-          const now = { ...prepared, snapshot: { ...snapshot, pods }, hold: engine.hold() };
+          const { host } = engine.observe;
+          const logs = await host.logs();
+          const pods = await host.pods(this.#stop);
+          const now = { ...prepared, snapshot: { ...snapshot, logs, pods }, hold: engine.hold() };
           return containerPlan(now, lists);
         },
         held: () => engine.hold().kind !== "none",

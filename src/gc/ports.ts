@@ -27,7 +27,6 @@ import type {
 } from "../model/ports.ts";
 import type { Filesystem, RuntimeInfo } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
-import type { LogUsers } from "./log-users.ts";
 import type { ObservePorts } from "./observe.ts";
 import type { PassMemory } from "./pass-memory.ts";
 
@@ -77,7 +76,6 @@ export interface ReadEngine {
   readonly passes: PassMemory;
   readonly limits: () => Limits;
   readonly hold: () => HoldState;
-  readonly remover: Pick<LogRemover, "placesOf">;
   /**
    * When the agent started; `null` for a single pass without an agent. With `compat: kubelet` the maximum age waits for
    * it.
@@ -90,8 +88,6 @@ export interface ReadEngine {
 export interface Engine extends ReadEngine {
   readonly writer: RuntimeWriter;
   readonly remover: LogRemover;
-  /** Which logs containers write to; kept from pass to pass. */
-  readonly logUsers: LogUsers;
   readonly hooks: HookCaller;
   readonly commit: CommitFilesystem;
   readonly journal: Journal;

@@ -4,7 +4,7 @@
  */
 
 import { messageOf, wasUnanswered } from "../model/errors.ts";
-import { containerLogLink } from "../model/ids.ts";
+import { isSameLog } from "../model/ids.ts";
 import {
   type ContainerItem,
   failedStep,
@@ -31,10 +31,7 @@ import { stopGracefully } from "./stop-pod.ts";
 const POD_UID = "io.kubernetes.pod.uid";
 
 /** What it takes to remove what a container plan removes. */
-export interface ContainerExecution extends Pick<
-  Engine,
-  "hooks" | "logUsers" | "passes" | "timer"
-> {
+export interface ContainerExecution extends Pick<Engine, "hooks" | "passes" | "timer"> {
   readonly plan: ContainerPlan;
   readonly runtime: Pick<RuntimeReader, "containerDetail" | "sandboxDetail">;
   readonly writer: Omit<RuntimeWriter, "removeImage">;
@@ -72,8 +69,8 @@ export interface RemovalPorts extends ContainerExecution {
   readonly others: OthersRemovals;
   /** Called if a status contradicts the lists, which say too little about its pod then. */
   readonly outdated: () => void;
-  /** Names of files next to this container's log that other containers write to. */
-  readonly namesBeside: (container: Container, path: string) => Promise<readonly string[]>;
+  /** The containers that are still there, as last listed. */
+  readonly listed: () => readonly Container[];
 }
 
 /** Never rejects: a failure is the item's result. */
@@ -130,7 +127,7 @@ export async function removeContainer(
     // Whoever removed it, even this call: nothing else deletes its logs while its pod lives.
     result = others;
   }
-  const logs = await removeLogs(container, detail, ports);
+  const logs = await removeLogs(container, ports);
   return { item: { ...removal, ...logs, result, stopped: stopFirst }, ...noted, unanswered: false };
 }
 
@@ -169,42 +166,16 @@ export const untouchedLogs: LogFields = { logFiles: [], logBytes: 0n, logError: 
 /** After the container, so that nothing writes to them any more. Errors here do not undo the removal. */
 async function removeLogs(
   container: Container,
-  detail: ContainerDetail,
-  { logs, namesBeside }: Pick<RemovalPorts, "logs" | "namesBeside">,
+  { logs, listed }: Pick<RemovalPorts, "logs" | "listed">,
 ): Promise<LogFields> {
-  // A container without log settings has no path, and one not created by Kubernetes has no directory here.
-  if (logs === null || container.podUid === "") return untouchedLogs;
-  const errors: string[] = [];
-  let files: Pick<LogFields, "logFiles" | "logBytes"> = untouchedLogs;
-  if (detail.logPath !== "") {
-    try {
-      const { logPath: path } = detail;
-      const kept = await namesBeside(container, path);
-      const removed = await logs.removeContainerLogs({ path, podUid: container.podUid, kept });
-      files = { logFiles: removed.names, logBytes: removed.bytes };
-      if (removed.failure !== undefined) errors.push(removed.failure.message);
-    } catch (thrown) {
-      errors.push(messageOf(thrown));
-    }
+  const isShared = listed().some((it) => it.id !== container.id && isSameLog(it, container));
+  if (logs === null || isShared) return untouchedLogs;
+  try {
+    const { names, bytes, failure } = await logs.removeContainerLogs(container);
+    return { logFiles: names, logBytes: bytes, logError: failure?.message ?? null };
+  } catch (thrown) {
+    return { ...untouchedLogs, logError: messageOf(thrown) };
   }
-  const link = linkOf(container, detail);
-  if (link !== null) {
-    try {
-      await logs.removeLegacyLink(link);
-    } catch (thrown) {
-      errors.push(messageOf(thrown));
-    }
-  }
-  return { ...files, logError: errors.length === 0 ? null : errors.join("; ") };
-}
-
-/** By the labels of the status, as the kubelet names it; `null` if one is missing. */
-function linkOf(container: Container, { labels }: ContainerDetail): string | null {
-  const podName = labels["io.kubernetes.pod.name"] ?? "";
-  const podNamespace = labels["io.kubernetes.pod.namespace"] ?? "";
-  const name = labels["io.kubernetes.container.name"] ?? "";
-  if (podName === "" || podNamespace === "" || name === "") return null;
-  return containerLogLink({ podName, podNamespace, name, id: container.id });
 }
 
 /** Never rejects. A sandbox that cannot be stopped is not removed. */

@@ -1,13 +1,17 @@
 /** Removes dead containers by a plan that is decided again on fresh lists: containers, then sandboxes, then logs without users. */
 
-import { messageOf, wasUnanswered } from "../model/errors.ts";
+import { messageOf } from "../model/errors.ts";
 import type { ContainerItem, ContainerOutcome, LogItem, SandboxItem } from "../model/pass.ts";
 import type { ContainerPlan, PlannedContainer } from "../model/plan.ts";
 import { unjudged } from "../policy/container/containers.ts";
 import { OthersRemovals, UNANSWERED_MAX } from "./calls.ts";
-import { Ended, type FreshContainerPlan, freshContainerPlan } from "./fresh-container-plan.ts";
+import {
+  Ended,
+  type FreshContainerPlan,
+  freshContainerPlan,
+  linkKey,
+} from "./fresh-container-plan.ts";
 import type { Fresh } from "./fresh-lists.ts";
-import { LogUse } from "./log-users.ts";
 import {
   type ContainerExecution,
   type ContainerRemoval,
@@ -16,7 +20,7 @@ import {
   removeSandbox,
   untouchedLogs,
 } from "./remove-container.ts";
-import { containerOfLink, linkReason, removeLink, removePodLogs } from "./remove-logs.ts";
+import { removeLink, removePodLogs } from "./remove-logs.ts";
 import { STOP_GRACE_MAX } from "./stop-pod.ts";
 
 /** All stops of a pass together take at most this many times the longest grace period. */
@@ -35,7 +39,6 @@ export const removeContainers = (execution: ContainerExecution): Promise<Contain
 class ContainerRemovals {
   readonly #execution: ContainerExecution;
   readonly #fresh: Fresh<FreshContainerPlan>;
-  readonly #logUse: LogUse | null;
   readonly #others: OthersRemovals;
   readonly #containers: ContainerItem[] = [];
   readonly #sandboxes: SandboxItem[] = [];
@@ -45,13 +48,12 @@ class ContainerRemovals {
   #stoppingNs = 0n;
 
   constructor(execution: ContainerExecution) {
-    const { plan, timer, signal, logUsers: users } = execution;
+    const { plan, timer, signal } = execution;
     // If the directories could not be read, nothing is known about the files in them either.
     const logs = plan.logsError === null ? execution.logs : null;
     this.#execution = { ...execution, logs };
     this.#fresh = freshContainerPlan(execution);
     this.#others = new OthersRemovals(timer, signal);
-    this.#logUse = logs === null ? null : new LogUse({ users, logs, timer }, this.#removed, signal);
     this.#errors = new Set(unjudged(plan));
   }
 
@@ -69,11 +71,12 @@ class ContainerRemovals {
   async #removeAll(): Promise<ContainerOutcome["end"]> {
     try {
       await this.#removeContainers();
-      await this.#fresh.again();
-      this.#endIfHeld();
-      this.#forgetUnlisted();
+      await this.#listAgain();
+      this.#reportGhosts();
       await this.#removeSandboxes();
+      if (this.#sandboxes.length > 0) await this.#listAgain();
       await this.#removePodLogs();
+      if (this.#logs.length > 0) await this.#listAgain();
       await this.#removeLinks();
       return "done";
     } catch (thrown) {
@@ -92,9 +95,6 @@ class ContainerRemovals {
       const { container, stopFirst } = removal.planned;
       const why = (): string | undefined =>
         this.#fresh.value.vetoes.get(container.id) ?? this.#tooLong(removal.planned);
-      const { lists } = this.#fresh.value;
-      if (why() === undefined && (await this.#logUse?.readBeside(container, lists)) === false)
-        this.#fresh.expire();
       if (!(await this.#mayBegin(() => why() === undefined))) {
         const result = { kind: "skipped", what: why() ?? "" } as const;
         this.#record(this.#containers, { ...removal, ...untouchedLogs, result, stopped: false });
@@ -112,8 +112,7 @@ class ContainerRemovals {
       ...this.#execution,
       others: this.#others,
       outdated: () => this.#fresh.expire(),
-      namesBeside: async (container: PlannedContainer["container"], path: string) =>
-        (await this.#logUse?.namesBeside(container, path, this.#fresh.value.lists)) ?? [],
+      listed: () => this.#fresh.value.lists.containers.filter(({ id }) => !this.#removed.has(id)),
     };
   }
 
@@ -160,40 +159,20 @@ class ContainerRemovals {
 
   async #removePodLogs(): Promise<void> {
     const { logs, signal } = this.#execution;
-    const use = this.#logUse;
-    if (logs === null || use === null) return;
+    if (logs === null) return;
     for (const { directory, decision } of this.#fresh.value.plan.podLogs) {
       if (decision.kind === "keep") continue;
-      const userOf = () => use.userOf(directory, this.#fresh.value.lists);
-      // The statuses may take minutes, after which the lists are old.
-      await userOf().catch(() => undefined);
-      if (!(await this.#mayBegin(() => this.#fresh.value.going.has(directory.entry)))) continue;
-      const item = await removePodLogs(directory, decision.reason, { logs, userOf, signal });
-      this.#record(this.#logs, item);
+      if (await this.#mayBegin(() => this.#fresh.value.going.has(directory.entry)))
+        this.#record(this.#logs, await removePodLogs(directory, decision.reason, { logs, signal }));
     }
   }
 
-  /** There may be thousands of links; only a request to stop ends this. */
   async #removeLinks(): Promise<void> {
-    const { logs, runtime, signal } = this.#execution;
+    const { logs } = this.#execution;
     if (logs === null) return;
-    await this.#stage("log links", this.#fresh.value.plan.links, async ({ link }) => {
-      if (signal.aborted) throw new Ended("stopped");
-      await this.#stayFresh();
-      const id = containerOfLink(link, this.#fresh.value.lists.containers);
-      const isKept = this.#fresh.value.plan.links.length === 0 || id === null;
-      if (isKept) return null;
-      try {
-        const reason = linkReason(id, await runtime.containerDetail(id, signal));
-        if (reason !== null) this.#record(this.#logs, await removeLink(link, reason, logs));
-        return null;
-      } catch (thrown) {
-        if (signal.aborted) throw new Ended("stopped");
-        this.#errors.add(`log link ${link.entry} kept: ${messageOf(thrown)}`);
-        const unanswered = wasUnanswered(thrown);
-        return { unanswered };
-      }
-    });
+    for (const link of this.#fresh.value.plan.links)
+      if (await this.#mayBegin(() => this.#fresh.value.going.has(linkKey(link))))
+        this.#record(this.#logs, await removeLink(link, logs));
   }
 
   /** What could not be removed goes last for a day. */
@@ -237,16 +216,20 @@ class ContainerRemovals {
     this.#endIfHeld();
   }
 
+  async #listAgain(): Promise<void> {
+    await this.#fresh.again();
+    this.#endIfHeld();
+  }
+
   #endIfHeld(): void {
     if (this.#execution.held()) throw new Ended("blocked");
   }
 
-  #forgetUnlisted(): void {
-    const { containers, sandboxes } = this.#fresh.value.lists;
-    const ids = new Set<string>([...containers, ...sandboxes].map(({ id }) => id));
-    for (const id of this.#removed.intersection(ids))
-      this.#errors.add(`container ${id} is still listed after its removal`);
-    this.#execution.logUsers.retain(ids);
+  #reportGhosts(): void {
+    const { containers } = this.#fresh.value.lists;
+    for (const { id } of containers)
+      if (this.#removed.has(id))
+        this.#errors.add(`container ${id} is still listed after its removal`);
   }
 
   async #available(): Promise<bigint | null> {

@@ -34,12 +34,6 @@ export const passId = (text: string): PassId => text as PassId;
 export const PROCESS_BOOT = "process:";
 export const isBootId = (id: string): boolean => id !== "" && !id.startsWith(PROCESS_BOOT);
 
-/** A file name has at most 255 bytes; the part before `.log` is cut to fit. */
-const STEM_MAX_BYTES = 251;
-const SUFFIX = ".log";
-/** Shorter text after the last dash is not a container ID, not even a truncated one. */
-const ID_MIN_LENGTH = 6;
-
 // Namespaces and pod names have no underscore, so the three parts are unambiguous.
 const podDirectory =
   /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?_[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?_([A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)$/;
@@ -55,48 +49,33 @@ export function podUidOfOldLogDirectory(entry: string): PodUid | null {
   return /^[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?$/.test(entry) ? podUid(entry) : null;
 }
 
-/** The link to a container's log in the legacy directory: `POD_NAMESPACE_CONTAINER-ID.log`, cut to 255 bytes. */
-export function containerLogLink(container: {
-  readonly podName: string;
-  readonly podNamespace: string;
+/** What tells one container log from another. */
+export interface ContainerLog {
+  readonly podUid: PodUid;
   readonly name: string;
-  readonly id: string;
-}): string {
-  const stem = `${container.podName}_${container.podNamespace}_${container.name}-${container.id}`;
-  return `${cutToBytes(stem, STEM_MAX_BYTES)}${SUFFIX}`;
+  readonly attempt: number;
 }
 
-/**
- * The part after the last dash of a link's name: an ID, or its beginning if the name was truncated; `null` for other
- * names.
- */
-export function containerIdOfLogLink(entry: string): string | null {
-  const dash = entry.lastIndexOf("-");
-  if (dash < 0 || !entry.endsWith(SUFFIX)) return null;
-  const id = entry.slice(dash + 1, -SUFFIX.length);
-  return id.length < ID_MIN_LENGTH ? null : id;
+export const isSameLog = (one: ContainerLog, other: ContainerLog): boolean =>
+  one.attempt === other.attempt && one.name === other.name && one.podUid === other.podUid;
+
+const containerName = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/;
+
+/** Directory, subdirectory and file of a container's log below the pod log directory; `null` if Kubernetes gives no such names. */
+export function logPathOf(
+  container: ContainerLog & { readonly podNamespace: string; readonly podName: string },
+): readonly [string, string, string] | null {
+  const { podNamespace, podName, podUid: uid, name, attempt } = container;
+  const entry = `${podNamespace}_${podName}_${uid}`;
+  const isOfPod = uid !== "" && podUidOfLogDirectory(entry) === uid && containerName.test(name);
+  return isOfPod ? [entry, name, `${attempt}.log`] : null;
 }
 
-/**
- * Whether the text is a full ID as runtimes create them: 64 hex digits. A shorter one may be truncated, or another
- * program's.
- */
-export const isWholeContainerId = (text: string): boolean => /^[0-9a-f]{64}$/.test(text);
-
-/** In UTF-8, without cutting a character. */
-function cutToBytes(text: string, bytesMax: number): string {
-  let bytes = 0;
-  let cut = "";
-  for (const character of text) {
-    bytes += utf8Bytes(character.codePointAt(0) ?? 0);
-    if (bytes > bytesMax) return cut;
-    cut += character;
-  }
-  return cut;
-}
-
-function utf8Bytes(codePoint: number): number {
-  if (codePoint < 0x80) return 1;
-  if (codePoint < 0x800) return 2;
-  return codePoint < 0x10000 ? 3 : 4;
+/** The container whose log has this path below the pod log directory; `null` for any other path. */
+export function containerOfLogPath(parts: readonly string[]): ContainerLog | null {
+  const [entry = "", name = "", file = ""] = parts;
+  const uid = podUidOfLogDirectory(entry);
+  const attempt = /^(0|[1-9]\d{0,9})\.log$/.exec(file)?.[1];
+  if (parts.length !== 3 || uid === null || attempt === undefined) return null;
+  return containerName.test(name) ? { podUid: uid, name, attempt: Number(attempt) } : null;
 }

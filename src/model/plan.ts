@@ -215,11 +215,6 @@ export interface PlannedPodLogs {
   readonly decision: Decision<LogKeepReason, LogRemoveReason>;
 }
 
-/** Dangling links are decided at the moment of removal, by the runtime's answer; the plan only names them. */
-export interface PlannedLogLink {
-  readonly link: DanglingLogLink;
-}
-
 export interface ContainerPlan {
   readonly purpose: Purpose["kind"];
   readonly now: Instant;
@@ -228,7 +223,8 @@ export interface ContainerPlan {
   /** Judged as if the planned containers were removed; the pass judges again on fresh lists. */
   readonly sandboxes: readonly PlannedSandbox[];
   readonly podLogs: readonly PlannedPodLogs[];
-  readonly links: readonly PlannedLogLink[];
+  /** Those to delete. */
+  readonly links: readonly DanglingLogLink[];
   readonly strays: readonly string[];
   /**
    * Why the log directories could not be read, so that no log is deleted, not even that of a removed container; `null`

@@ -10,6 +10,7 @@ import type { WritableLayers } from "./reports.ts";
 import type {
   Clocks,
   Container,
+  DanglingLogLink,
   DiskReading,
   Filesystem,
   Image,
@@ -38,7 +39,6 @@ export interface ContainerDetail {
   readonly imageVolumes: readonly string[];
   /** When the container ended; `null` if it has not, or the runtime does not say. */
   readonly finishedAt: Instant | null;
-  readonly logPath: string;
   readonly state: Container["state"];
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
@@ -70,11 +70,6 @@ export interface RuntimeReader {
   containerDetail(id: ContainerId, signal: AbortSignal): Promise<ContainerDetail | null>;
   /** `null`: the runtime has no such sandbox. */
   sandboxDetail(id: SandboxId, signal: AbortSignal): Promise<SandboxDetail | null>;
-  /**
-   * The directory that the sandbox's containers log to; "" if the runtime does not say, `null` if it has no such
-   * sandbox.
-   */
-  sandboxLogDirectory(id: SandboxId, signal: AbortSignal): Promise<string | null>;
   /** The image that the sandbox's own status names; `null` if it names none or the sandbox no longer exists. */
   sandboxImage(id: SandboxId, signal: AbortSignal): Promise<string | null>;
   /** `null`: the runtime has no such image. */
@@ -137,36 +132,14 @@ export interface RemovedFiles {
   readonly failure?: HostError;
 }
 
-export interface ContainerLogs {
-  readonly path: string;
-  /** The pod in whose directory the path has to be. */
-  readonly podUid: string;
-  /** Files in its directory that others write to; these and their rotations are kept. */
-  readonly kept: readonly string[];
-}
-
-export interface UsedLog {
-  readonly path: string;
-  /** "": no directory is expected. */
-  readonly podUid: string;
-}
-
 /** Deletes log files, only below the log roots and without following links. Throws `HostError` if it must not, or cannot begin. */
 export interface LogRemover {
-  /**
-   * Deletes `<path>` and `<path>.*` of one container if they are in the pod's own directory; otherwise nothing, with an
-   * error of kind `refused`.
-   */
-  removeContainerLogs(logs: ContainerLogs): Promise<RemovedFiles>;
-  /** The legacy link of a container, by its exact name, if it dangles. */
-  removeLegacyLink(entry: string): Promise<boolean>;
+  /** A container's log and its rotations. */
+  removeContainerLogs(container: Container): Promise<RemovedFiles>;
+  /** `false`: it is gone, or dangles no more. */
+  removeLink(link: DanglingLogLink): Promise<boolean>;
   /** A deleted pod's whole directory, or as much of it as can be deleted before the signal aborts; `null`: it is gone. */
   removePodLogs(directory: PodLogDirectory, signal: AbortSignal): Promise<RemovedFiles | null>;
-  /**
-   * Where logs are below the log directory, relative to it: by the text of the path, and by links on its way unless it
-   * is in the directory of the named pod.
-   */
-  placesOf(logs: readonly UsedLog[]): Promise<readonly (readonly string[])[]>;
 }
 
 /** The HTTP request of a recorded pre-stop handler. */

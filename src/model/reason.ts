@@ -168,12 +168,11 @@ export type LogKeepReason =
   | { readonly kind: "pod-known" }
   | { readonly kind: "pod-not-gone-yet" }
   | { readonly kind: "stray" }
-  /** A listed container or sandbox writes to it, or may. */
+  /** A container or sandbox of its pod is listed. */
   | { readonly kind: "in-use"; readonly what: string }
   | CommonKeepReason;
 
-export type LogRemoveReason =
-  PodRemoveReason | { readonly kind: "container-gone" } | { readonly kind: "container-exited" };
+export type LogRemoveReason = PodRemoveReason | { readonly kind: "container-gone" };
 
 export type Subject =
   | { readonly kind: "image"; readonly id: ImageId }

@@ -179,11 +179,12 @@ const podLogDirectory = record({
 });
 export type PodLogDirectory = Of<typeof podLogDirectory>;
 
-/** A link in the legacy directory of container logs whose target does not exist. */
+/** A link in the directory of container logs to a container's log that does not exist. */
 const danglingLogLink = record({
   entry: text,
-  /** From the name; shorter than an ID if the name was truncated. */
-  containerId: text,
+  podUid: branded(podUid),
+  name: text,
+  attempt: count,
 });
 export type DanglingLogLink = Of<typeof danglingLogLink>;
 

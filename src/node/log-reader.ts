@@ -1,17 +1,17 @@
 // The two log directories, resolved once (no link below them is followed), and their listings.
 
 import { readlink, realpath, stat } from "node:fs/promises";
-import { basename, dirname, normalize, resolve } from "node:path";
+import { resolve } from "node:path";
 
 import { HostError } from "../model/errors.ts";
-import { containerIdOfLogLink, podUidOfLogDirectory } from "../model/ids.ts";
+import { type ContainerLog, containerOfLogPath, podUidOfLogDirectory } from "../model/ids.ts";
 import type { DanglingLogLink, LogReading, PodLogDirectory } from "../model/snapshot.ts";
 import { Directory, type Entry } from "./directory.ts";
 import { codeOf, hostError } from "./files.ts";
 
 export interface LogPaths {
   readonly podLogsDir: string;
-  /** `--container-logs-dir`: links to logs, in the kubelet's old layout. */
+  /** `--container-logs-dir`: links to logs. */
   readonly containerLogsDir: string;
 }
 
@@ -69,38 +69,36 @@ async function danglingLinks(
   if (directory === null) return [];
   const found: DanglingLogLink[] = [];
   for (const { name, kind } of await containerLogs.entries(directory)) {
-    const containerId = kind === "link" ? containerIdOfLogLink(name) : null;
-    // Almost no link dangles, and one look is all that it costs. A target that cannot be looked at may exist.
-    if (containerId === null || !(await isDangling(directory.pathOf(name)))) continue;
-    if (await pointsToPodLog(directory, name, { containerLogs, podLogs }))
-      found.push({ entry: name, containerId });
+    // Almost no link dangles, and one look is all that it costs.
+    if (kind !== "link" || !(await isDangling(directory.pathOf(name)))) continue;
+    const log = await logOfLink(directory, name, { containerLogs, podLogs });
+    if (log !== null) found.push({ entry: name, ...log });
   }
   return found;
 }
 
+/** A target that cannot be looked at may exist. */
 export const isDangling = (link: string): Promise<boolean> =>
   stat(link).then(
     () => false,
     (error: unknown) => codeOf(error) === "ENOENT",
   );
 
-/** Whether the link points to a pod log. Others belong to other programs. */
-export async function pointsToPodLog(
+/** The container to whose log the link points; `null` for any other link. */
+export async function logOfLink(
   directory: Directory,
   name: string,
-  roots: LogRoots,
-): Promise<boolean> {
+  { podLogs, containerLogs }: LogRoots,
+): Promise<ContainerLog | null> {
   try {
     const target = await readlink(directory.pathOf(name));
-    const path = resolve(dirname(`${roots.containerLogs.given}/${name}`), target);
-    return roots.podLogs.below(path) !== null;
+    return containerOfLogPath(podLogs.below(resolve(containerLogs.given, target)) ?? []);
   } catch {
-    return false;
+    return null;
   }
 }
 
 const ADVICE = "make it a readable directory, or set --pod-logs-dir or --container-logs-dir";
-const NOTHING_THERE = ["ENOENT", "ENOTDIR", "ENAMETOOLONG", "ERR_INVALID_ARG_VALUE"];
 
 export class LogRoot {
   /** As given, which is how the runtime spells its paths. */
@@ -139,42 +137,12 @@ export class LogRoot {
     );
   }
 
-  /**
-   * Where a path leads below this directory: by its text, and by the links on its way. Both count, because a link may
-   * change at any time. Throws `HostError` if that cannot be determined.
-   */
-  async placesOf(path: string): Promise<readonly (readonly string[])[]> {
-    if (!path.startsWith("/")) return [];
-    this.#resolved ??= await realPath(this.given);
-    const directory = await realPath(dirname(path));
-    const paths =
-      directory === null
-        ? [normalize(path)]
-        : [normalize(path), `${directory}/${basename(path)}`, await realPath(path)];
-    return paths.flatMap((each) => {
-      const parts = each === null ? null : this.below(each);
-      return parts === null ? [] : [parts];
-    });
-  }
-
-  /** The components of a path below this directory, however it is spelled; `null` for any other path. */
+  /** The components of a normalized path below this directory; `null` for any other path. */
   below(path: string): readonly string[] | null {
     for (const root of [this.given, this.#resolved]) {
       if (root === null || !path.startsWith(`${root}/`)) continue;
-      const parts = path.slice(root.length + 1).split("/");
-      const plain = parts.every((part) => part !== "" && part !== "." && part !== "..");
-      return plain && !path.includes("\0") ? parts : null;
+      return path.slice(root.length + 1).split("/");
     }
     return null;
-  }
-}
-
-/** `null` if nothing is there, or can be: the name is too long, or has a zero byte. */
-async function realPath(path: string): Promise<string | null> {
-  try {
-    return await realpath(path);
-  } catch (error) {
-    if (NOTHING_THERE.includes(codeOf(error))) return null;
-    throw hostError("read", error, (why) => `cannot resolve the log path ${path}: ${why}`);
   }
 }

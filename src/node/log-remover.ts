@@ -1,18 +1,22 @@
 // Deletes log files, directories and links within the log directories; refuses when in doubt.
 
 import { HostError } from "../model/errors.ts";
-import { podUidOfLogDirectory, podUidOfOldLogDirectory } from "../model/ids.ts";
-import type { ContainerLogs, LogRemover, UsedLog } from "../model/ports.ts";
-import type { PodLogDirectory } from "../model/snapshot.ts";
-import { mapBounded } from "../model/values.ts";
+import {
+  isSameLog,
+  logPathOf,
+  podUidOfLogDirectory,
+  podUidOfOldLogDirectory,
+} from "../model/ids.ts";
+import type { LogRemover } from "../model/ports.ts";
+import type { Container, DanglingLogLink, PodLogDirectory } from "../model/snapshot.ts";
 import { type Directory, type EntryName, ifThere } from "./directory.ts";
 import { codeOf, hostError } from "./files.ts";
 import {
   isDangling,
+  logOfLink,
   type LogPaths,
   type LogRoot,
   type LogRoots,
-  pointsToPodLog,
   rootsOf,
 } from "./log-reader.ts";
 
@@ -28,33 +32,23 @@ interface Deleted {
 export function logDeleter(paths: LogPaths): LogRemover {
   const roots = rootsOf(paths);
   return {
-    removeContainerLogs: (logs) => removeContainerLogs(roots.podLogs, logs),
-    removeLegacyLink: (entry) => removeLegacyLink(roots, entry),
+    removeContainerLogs: (container) => removeContainerLogs(roots.podLogs, container),
+    removeLink: (link) => removeLink(roots, link),
     removePodLogs: (directory, signal) => removePodLogs(roots.podLogs, directory, signal),
-    placesOf: (used) => placesOf(roots.podLogs, used),
   };
 }
 
-/** `<path>` and its rotations `<path>.*`; no other file with the same prefix. */
-async function removeContainerLogs(
-  podLogs: LogRoot,
-  { path: logPath, podUid, kept }: ContainerLogs,
-): Promise<Deleted> {
+/** `ATTEMPT.log` and its rotations `ATTEMPT.log.*`; no other file with the same prefix. */
+async function removeContainerLogs(podLogs: LogRoot, container: Container): Promise<Deleted> {
   const deleted: Deleted = { names: [], bytes: 0n };
-  await inRoot(podLogs, `delete the log ${JSON.stringify(logPath)}`, async (root) => {
-    const parts = podLogs.below(logPath);
-    const file = parts?.at(-1);
-    if (parts === null || file === undefined)
-      throw refused(logPath, `it is not below ${podLogs.given}`);
-    const [entry = "", ...directories] = parts.slice(0, -1);
-    if (podUid === "" || podUidOfLogDirectory(entry) !== podUid)
-      throw refused(logPath, `it is not in the directory of pod ${JSON.stringify(podUid)}`);
-    await descend(root, [entry, ...directories], async (directory) => {
-      for (const { name, raw, kind } of await directory.entries()) {
-        if (kind === "directory" || !isLogOf(file, raw)) continue;
-        if (kept.some((other) => isLogOf(other, raw))) continue;
-        await unlinkEntry({ parent: directory, name: raw, path: name }, deleted);
-      }
+  const path = logPathOf(container);
+  if (path === null) return deleted;
+  const [entry, subdirectory, file] = path;
+  await inRoot(podLogs, `delete the log ${path.join("/")}`, async (root) => {
+    await descend(root, [entry, subdirectory], async (directory) => {
+      for (const { name, raw, kind } of await directory.entries())
+        if (kind !== "directory" && (name === file || name.startsWith(`${file}.`)))
+          await unlinkEntry({ parent: directory, name: raw, path: name }, deleted);
     });
   });
   return deleted;
@@ -72,45 +66,22 @@ async function descend(
   await descend(directory, rest, act);
 }
 
-/** Compares bytes: several names that are not UTF-8 have the same text. */
-function isLogOf(file: string, name: EntryName): boolean {
-  if (typeof name === "string") return name === file || name.startsWith(`${file}.`);
-  const rotation = Buffer.from(`${file}.`);
-  return name.equals(rotation.subarray(0, -1)) || name.indexOf(rotation) === 0;
-}
-
-/** `false` if the link is missing or its log exists: truncated names of two containers can be equal. Refuses any other file or link. */
-async function removeLegacyLink(roots: LogRoots, entry: string): Promise<boolean> {
-  const { podLogs, containerLogs } = roots;
+/** `false` if the link is gone or dangles no more. Refuses any other file or link. */
+async function removeLink(roots: LogRoots, link: DanglingLogLink): Promise<boolean> {
+  const { entry } = link;
+  const { containerLogs } = roots;
   const removed = await inRoot(containerLogs, `delete the log link ${entry}`, async (directory) => {
     const facts = await ifThere(directory.facts(entry));
     if (facts === undefined) return false;
-    if (facts.kind !== "link") throw refused(entry, "it is not a link");
-    if (!(await pointsToPodLog(directory, entry, roots)))
-      throw refused(entry, `it does not point below ${podLogs.given}`);
+    const log = facts.kind === "link" ? await logOfLink(directory, entry, roots) : null;
+    if (log === null || !isSameLog(log, link))
+      throw refused(entry, "it is not a link to that container's log");
     if (!(await isDangling(directory.pathOf(entry)))) return false;
     await directory.unlink(entry);
     return true;
   });
   return removed ?? false;
 }
-
-const RESOLVED_AT_ONCE = 32;
-
-/**
- * Where logs are below the log directory, relative to it: by the text of each path and by its links. For a path in the
- * directory of the named pod, where the kubelet puts it, only the text counts.
- */
-const placesOf = (
-  root: LogRoot,
-  logs: readonly UsedLog[],
-): Promise<readonly (readonly string[])[]> =>
-  mapBounded(logs, RESOLVED_AT_ONCE, async ({ path, podUid }) => {
-    const parts = root.below(path);
-    const usual = podUid !== "" && podUidOfLogDirectory(parts?.[0] ?? "") === podUid;
-    const found = usual && parts !== null ? [parts] : await root.placesOf(path);
-    return [...new Set(found.map((each) => each.join("/")))];
-  });
 
 /** A pod's directory with everything in it: follows no link, enters no mount. */
 async function removePodLogs(

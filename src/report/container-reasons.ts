@@ -45,10 +45,6 @@ export const POD_REMOVALS: ReasonTable<
   },
   superseded: { title: "its pod has a newer sandbox" },
   "container-gone": { title: "its container was removed" },
-  "container-exited": {
-    title: "its container has exited",
-    text: () => "its container has exited, its log is deleted",
-  },
 };
 
 export const podReasons = reasons<PodReason>({

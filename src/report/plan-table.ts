@@ -208,10 +208,7 @@ export function printContainerPlan(
   printDecisions(printer, sandboxes, ["sandbox", "sandboxes"]);
   printDecisions(printer, podLogs, ["pod log directory", "pod log directories"]);
   printer.gap();
-  if (links.length > 0)
-    printer.say(
-      `${counted(links.length, "dangling log link")}: a pass checks each with the runtime.`,
-    );
+  if (links.length > 0) printer.say(`${counted(links.length, "dangling log link")} to delete.`);
   if (strays.length > 0) printer.say(`Not pod logs, kept: ${strays.map(clean).join(", ")}.`);
   printer.gap();
 }

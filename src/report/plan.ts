@@ -130,7 +130,7 @@ const containerPlanJson = (plan: ContainerPlan) => ({
     podUid: directory.uid,
     ...decisionJson(decision),
   })),
-  danglingLinks: plan.links.map(({ link }) => jsonOf(link, "entry", "containerId")),
+  danglingLinks: plan.links.map((link) => jsonOf(link, "entry", "podUid", "name", "attempt")),
   ...jsonOf(plan, "strays", "logsError"),
 });
 

@@ -22,7 +22,6 @@ const pod: NodeDescription = {
       createdAt: "1767225600123456789",
       finishedAt: "1767225700987654321",
       imageVolumes: ["docker.io/library/models:7"],
-      logPath: "/var/log/pods/shop_web_uid/app/3.log",
       annotations: { "io.kubernetes.pod.terminationGracePeriod": "30" },
     },
   ],

@@ -54,7 +54,6 @@ const status: ContainerStatusMessage = {
   labels: strings,
   annotations: strings,
   mounts: [{ image: { image: "image" } }],
-  log_path: "path",
   image_id: "id",
 };
 const image: ImageMessage = {

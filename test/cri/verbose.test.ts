@@ -1,12 +1,7 @@
 // Verbose answers are searched for image names, and never stop anybody.
 import { describe, expect, test } from "bun:test";
 
-import {
-  imageOfSandbox,
-  imageOrigin,
-  logDirectoryOfSandbox,
-  sandboxImagesOf,
-} from "../../src/cri/decode.ts";
+import { imageOfSandbox, imageOrigin, sandboxImagesOf } from "../../src/cri/decode.ts";
 import { toRfc3339 } from "../../src/model/time.ts";
 
 const info = (entries: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> =>
@@ -61,20 +56,6 @@ test.each<[string, string | null]>([
   ["{", null],
 ])("the image of a sandbox from %s is %p", (text, image) => {
   expect(imageOfSandbox(info({ info: text }))).toBe(image);
-});
-
-test.each<[string, string, string]>([
-  ["containerd", '{"config":{"log_directory":"/var/log/pods/a_b_c"}}', "/var/log/pods/a_b_c"],
-  [
-    "CRI-O",
-    '{"runtimeSpec":{"annotations":{"io.kubernetes.cri-o.LogPath":"/var/log/pods/a_b_c/9.log"}}}',
-    "/var/log/pods/a_b_c",
-  ],
-  ["a runtime that names none", '{"config":{"log_directory":""}}', ""],
-  ["a runtime that names no path", '{"config":{"log_directory":7}}', ""],
-  ["a runtime that answers with no JSON", "{", ""],
-])("the log directory of a sandbox is read from the response of %s", (_, text, directory) => {
-  expect(logDirectoryOfSandbox(info({ info: text }))).toBe(directory);
 });
 
 const diff = (digit: string): string => `sha256:${digit.repeat(64)}`;

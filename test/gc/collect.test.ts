@@ -79,33 +79,7 @@ describe("a pass", () => {
     expect(fake.events).toEqual([]);
   });
 
-  test("as a dry run plans to keep a log directory of a deleted pod that a container of another one writes to", async () => {
-    const directory = "/var/log/pods/default_gone_uid-gone";
-    const podLogs = [
-      { entry: "default_gone_uid-gone", uid: podUid("uid-gone") },
-      { entry: "default_a_uid-a", uid: podUid("uid-a") },
-    ];
-    const absent = aPodRecord({ absentSinceWatched: watched(0n) });
-    const tried = async (change: Partial<FakeWorld>) => {
-      const fake = aNode({
-        logs: { ...noLogs, podLogs },
-        pods: reading("kubelet-dir", "uid-a"),
-        ledger: aLedger({ pods: new Map([[podUid("uid-gone"), absent]]) }),
-        ...change,
-      });
-      const { pass } = await run(fake, { containers: "all", dryRun: true });
-      return pass.plan.containers?.podLogs[0]?.decision.tried;
-    };
-    const gone = ["source-not-ready", "pod-gone"];
-    const other = () => ({ logPath: "/var/log/pods/default_other/0.log" });
-    expect(await tried({ detail: other })).toEqual(gone);
-    const used = [...gone, "in-use"];
-    expect(await tried({ detail: () => ({ logPath: `${directory}/0.log` }) })).toEqual(used);
-    const logDirectories = new Map([[aSandbox("a").id, directory]]);
-    expect(await tried({ detail: other, logDirectories })).toEqual(used);
-  });
-
-  test("as a dry run plans to delete the log directory of a deleted pod with what writes to it", async () => {
+  test("as a dry run plans to delete the log directory of a deleted pod with what is listed of it", async () => {
     const [gone, a] = ["default_gone_uid-gone", "default_a_uid-a"];
     const absent = aPodRecord({ absentSinceWatched: watched(0n) });
     const its = { sandboxId: aSandbox("gone").id, podUid: podUid("uid-gone") };
@@ -126,7 +100,6 @@ describe("a pass", () => {
       },
       pods: reading("kubelet-dir", "uid-a"),
       ledger: aLedger({ pods: new Map([[podUid("uid-gone"), absent]]) }),
-      detail: (id) => ({ logPath: `/var/log/pods/${id === containers[0]?.id ? gone : a}/0.log` }),
     });
     const { pass } = await run(fake, { containers: "all", dryRun: true });
     expect(pass.plan.containers?.podLogs.map(({ decision }) => decision.reason.kind)).toEqual([
@@ -141,26 +114,31 @@ describe("a pass", () => {
     ["a sandbox of the pod came", { sandboxes: [back] }, []],
     ["the kubelet has the pod again", { pods: reading("kubelet-dir", "uid-a", "uid-gone") }, []],
     ["the pod source failed", { pods: failed }, [expect.stringContaining("it vanished")]],
-  ])("keeps a log directory if, while statuses were read, %s", async (_, later, errors) => {
+  ])("keeps a log directory if, while a container was removed, %s", async (_, later, errors) => {
     const uid = podUid("uid-gone");
+    const dead = aContainer("dead", {
+      sandboxId: aSandbox("gone").id,
+      podUid: uid,
+      state: "exited",
+    });
     const fake = aNode({
+      containers: [dead],
       logs: { ...noLogs, podLogs: [{ entry: "default_gone_uid-gone", uid }] },
       pods: reading("kubelet-dir", "uid-a"),
       ledger: aLedger({
         pods: new Map([[uid, aPodRecord({ absentSinceWatched: watched(0n) })]]),
       }),
     });
-    let isLater = false;
-    fake.world.before = async (method) => {
-      if (method !== "ContainerStatus" || isLater) return;
-      isLater = true;
+    fake.world.before = (method) => {
+      if (method !== "RemoveContainer") return;
       const sandboxes = [...fake.world.sandboxes, ...(later.sandboxes ?? [])];
       Object.assign(fake.world, later, { sandboxes });
-      await fake.engine.timer.sleep(60_000, never);
     };
     const { pass } = await run(fake, { containers: "all", images: false });
-    expect(isLater).toBe(true);
-    expect(fake.writes).toEqual([]);
+    expect(fake.writes).toEqual([
+      `RemoveContainer ${dead.id}`,
+      expect.stringMatching(/^RemoveLogs /),
+    ]);
     expect(pass.containers?.errors).toEqual([...errors]);
   });
 

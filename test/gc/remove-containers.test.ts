@@ -1,21 +1,19 @@
 import { describe, expect, test } from "bun:test";
 
-import { LogUsers } from "../../src/gc/log-users.ts";
 import { removeContainers } from "../../src/gc/remove-containers.ts";
 import { HostError, RuntimeError } from "../../src/model/errors.ts";
-import { containerId, containerLogLink, podUid, sandboxId } from "../../src/model/ids.ts";
+import { podUid, sandboxId } from "../../src/model/ids.ts";
 import type { ContainerOutcome } from "../../src/model/pass.ts";
-import type { ContainerDetail, UsedLog } from "../../src/model/ports.ts";
+import type { ContainerDetail } from "../../src/model/ports.ts";
 import type { Container, LogFacts, LogReading, Sandbox } from "../../src/model/snapshot.ts";
 import { seconds } from "../../src/model/time.ts";
 import type { ContainerInput } from "../../src/policy/container/container-rules.ts";
 import { decideContainers } from "../../src/policy/container/containers.ts";
-import { ownership } from "../../src/policy/container/ownership.ts";
 import {
   againOn,
   ago,
+  danglingLink,
   dead,
-  hexId,
   inputOf,
   judged,
   noLogs,
@@ -109,16 +107,17 @@ function claims(rows: readonly Row[]) {
 }
 
 const one = dead("a", "c", { createdAt: ago(30) });
-const two = dead("a", "c", { createdAt: ago(20) });
-const three = dead("a", "c", { createdAt: ago(10) });
+const two = dead("a", "c", { createdAt: ago(20), attempt: 1 });
+const three = dead("a", "c", { createdAt: ago(10), attempt: 2 });
 const sandbox = sandboxOf("a", { state: "not-ready" });
-const directory = "/var/log/pods/default_pod-a_uid-a/c";
+const directory = "default_pod-a_uid-a/c";
 const logPath = `${directory}/0.log`;
 const podLogs: LogFacts = {
   ...noLogs,
   podLogs: [{ entry: "default_pod-a_uid-a", uid: podUid("uid-a") }],
 };
 const { writer, remover } = fakeEngine().engine;
+const silence = async (): Promise<void> => undefined;
 const partly = { names: ["0.log"], bytes: 7n, failure: new HostError("write", "it stays") };
 const onHold = [{ kind: "on-hold", until: null, reason: "" }] as const;
 const noPodIsGone = { pods: judged({}) };
@@ -138,31 +137,22 @@ const resultsOf = (outcome: ContainerOutcome): readonly string[] =>
 const itemOf = (kind: string, more: object = {}) => ({ result: { kind, ...more } });
 
 describe("a container", () => {
-  const running = dead("a", "other", { state: "running" });
-  const loggingTo = (...paths: readonly (readonly [Container, string])[]): Partial<FakeWorld> => ({
-    detail: (id) => ({ logPath: paths.find(([container]) => container.id === id)?.[1] ?? "" }),
-  });
-  /** Of a container with the log of this name, beside which these are kept. */
-  const removal = (name: string, ...kept: readonly string[]) => [
+  const removal = (attempt: number) => [
     "RemoveContainer",
-    ["RemoveLogs", `${directory}/${name}`, "uid-a", ...kept].join(" "),
-    "RemoveLink",
+    `RemoveLogs ${directory}/${attempt}.log`,
   ];
-  const numbered = loggingTo(
-    [one, `${directory}/0.log`],
-    [two, `${directory}/1.log`],
-    [three, `${directory}/2.log`],
-  );
+  /** The same pod, name and attempt. */
+  const again = (change: Partial<Container> = {}) =>
+    dead("a", "c", { createdAt: ago(5), state: "running", ...change });
 
   claims([
     [
       "is removed before its logs, then its sandbox, and the log directory of its pod last",
-      { containers: [one], sandboxes: [sandbox], logs: podLogs, detail: { logPath } },
+      { containers: [one], sandboxes: [sandbox], logs: podLogs },
       {
         calls: [
           "RemoveContainer",
-          `RemoveLogs ${logPath} uid-a`,
-          `RemoveLink pod-a_default_c-${one.id}.log`,
+          `RemoveLogs ${logPath}`,
           "StopPodSandbox",
           "RemovePodSandbox",
           "RemovePodLogs default_pod-a_uid-a",
@@ -174,153 +164,46 @@ describe("a container", () => {
       },
     ],
     [
-      "is removed with its log, of whose name another directory of its pod has one in use",
-      {
-        containers: [one, running],
-        world: loggingTo(
-          [one, logPath],
-          [running, "/var/log/pods/default_pod-a_uid-a/other/0.log"],
-        ),
-      },
-      { calls: removal("0.log") },
+      "is removed with the logs of its own attempt",
+      { containers: [one, two, three] },
+      { calls: [...removal(0), ...removal(1), ...removal(2)] },
     ],
     [
-      "is removed without the logs next to its own, until their containers are removed",
-      { containers: [one, two, three], world: numbered },
-      {
-        calls: [
-          ...removal("0.log", "1.log", "2.log"),
-          ...removal("1.log", "2.log"),
-          ...removal("2.log"),
-        ],
-      },
+      "is removed without its logs while another one of its pod, name and attempt is listed",
+      { containers: [one, again()] },
+      { calls: ["RemoveContainer"], containers: [{ ...itemOf("removed"), logError: null }] },
     ],
     [
-      "is removed without the log next to its own of one that could not be removed",
-      { containers: [one, two], world: numbered, fails: [`RemoveContainer ${one.id}`] },
-      { calls: ["RemoveContainer", ...removal("1.log", "0.log")] },
+      "is removed with the last of its pod, name and attempt",
+      { containers: [one, again({ state: "exited" })] },
+      { calls: ["RemoveContainer", ...removal(0)] },
     ],
-    ...["pod.name", "pod.namespace", "container.name"].map((label): Row => {
-      const labels = {
-        "io.kubernetes.pod.uid": "uid-a",
-        "io.kubernetes.pod.name": "pod-a",
-        "io.kubernetes.pod.namespace": "default",
-        "io.kubernetes.container.name": "c",
-      };
-      const { [`io.kubernetes.${label}` as keyof typeof labels]: _, ...rest } = labels;
-      return [
-        `without its label ${label} has no link that could be told`,
-        { containers: [one], detail: { labels: rest } },
-        { calls: ["RemoveContainer"] },
-      ];
-    }),
+    ...[{ name: "other" }, { attempt: 1 }, { podUid: podUid("uid-b") }].map((change): Row => [
+      `is removed with its logs beside one with another ${Object.keys(change).join()}`,
+      { containers: [one, again(change)] },
+      { calls: removal(0) },
+    ]),
+    ...[{ podName: "" }, { podNamespace: ".." }, { name: "../c" }].map((change): Row => [
+      `is removed without logs if Kubernetes gives no such names: ${JSON.stringify(change)}`,
+      { containers: [{ ...one, ...change }] },
+      { calls: ["RemoveContainer"], containers: [{ ...itemOf("removed"), logError: null }] },
+    ]),
   ]);
 
-  test("has its path resolved once per pass, although others are compared with it", async () => {
-    const asked: UsedLog[] = [];
-    const placesOf: typeof remover.placesOf = async (used) => {
-      asked.push(...used);
-      return remover.placesOf(used);
-    };
-    const logs = { ...remover, placesOf };
-    await collect({ containers: [one, two], world: numbered, options: { logs } });
-    expect(asked).toEqual(
-      ["0.log", "1.log"].map((name) => ({ path: `${directory}/${name}`, podUid: "" })),
-    );
-  });
-
-  test.each([
-    ["that Kubernetes did not make", dead("b", "other", { podUid: podUid("") }), "kept"],
-    ["of another pod", dead("b", "other"), "deleted"],
-  ])(
-    "is removed, and while the status of a container %s fails its log is %s",
-    async (_, other, log) => {
-      const { fake, outcome } = await collect({
-        containers: [one, other],
-        detail: { logPath },
-        fails: [`ContainerStatus ${other.id}`],
-      });
-      expect(called(fake, "RemoveContainer")).toEqual([one.id]);
-      expect(called(fake, "RemoveLogs")).toEqual(log === "kept" ? [] : [logPath]);
-      expect(outcome.containers[0]?.logError).toEqual(
-        log === "kept" ? expect.stringContaining(`status of container ${other.id}`) : null,
-      );
-    },
-  );
-
-  test.each([
-    ["its own status", one.id],
-    ["the status of another one of its pod", two.id],
-  ])(
-    "is not removed by a pass that is cut off during %s, and goes with its log next",
-    async (_, about) => {
-      const options = {};
-      const world = numbered;
-      const containers = [one, two];
-      const first = await collect({
-        containers,
-        world,
-        options,
-        prepare: ({ world: node, engine: { logUsers } }, stop) => {
-          Object.assign(options, { logUsers });
-          node.before = (method, id) => {
-            if (method !== "ContainerStatus" || id !== about || stop.signal.aborted) return;
-            stop.abort();
-            throw new RuntimeError("cancelled", "given up");
-          };
-        },
-      });
-      expect(first.fake.writes).toEqual([]);
-      const { fake } = await collect({ containers, world, options });
-      expect(called(fake, "RemoveLogs")).toEqual([`${directory}/0.log`, `${directory}/1.log`]);
-    },
-  );
-
-  test("is removed although the status of another one of its pod hangs", async () => {
-    const gate = Promise.withResolvers<void>();
-    const { fake } = await collect({
-      containers: [one, two],
-      world: numbered,
-      prepare: ({ world }) => {
-        world.before = (method, about) => {
-          if (method === "RemoveContainer") gate.resolve();
-          return method === "ContainerStatus" && about === two.id ? gate.promise : undefined;
-        };
-      },
-    });
-    expect(called(fake, "RemoveContainer")).toEqual([one.id, two.id]);
-    // Its own, and that of the other for both.
-    expect(fake.calls.filter((method) => method === "ContainerStatus")).toHaveLength(3);
-  });
-
   test("that is still listed after its removal is reported", async () => {
-    const removeContainer = async (): Promise<void> => undefined;
-    const options = { writer: { ...writer, removeContainer } };
+    const options = { writer: { ...writer, removeContainer: silence } };
     const { outcome } = await collect({ containers: [one], options });
     expect(outcome.errors).toEqual([`container ${one.id} is still listed after its removal`]);
-  });
-
-  test("is removed beside many that are listed although they are gone at the cost of one status of each", async () => {
-    const ghosts = Array.from({ length: 50 }, (_, at) => dead("a", `${at}`, { createdAt: ago(1) }));
-    const { fake, outcome } = await collect({
-      containers: [one, two, three, ...ghosts],
-      input: { ...noPodIsGone, limits: containerLimits },
-      world: {
-        lies: (_, about) => (ghosts.some(({ id }) => id === about) ? "absent" : null),
-      },
-    });
-    expect(resultsOf(outcome)).toEqual(["removed", "removed"]);
-    expect(fake.calls.filter((method) => method === "ContainerStatus")).toHaveLength(50 + 2 + 2);
-    expect(listsIn(fake)).toBe(2);
   });
 
   test("that is the newest of its name, because a younger one has gone, is kept", async () => {
     const { fake } = await collect({
       containers: [one, two, three],
       input: noPodIsGone,
+      world: { writeTakes: seconds(2) },
       prepare: ({ world }) => {
-        world.before = (method, about) => {
-          if (method !== "ContainerStatus" || about !== three.id) return;
+        world.before = (method) => {
+          if (method !== "RemoveContainer") return;
           world.containers = world.containers.filter(({ id }) => id !== three.id);
         };
       },
@@ -334,17 +217,15 @@ describe("a container", () => {
     { calls: [], containers: [{ ...itemOf("skipped", { what }), stopped: false, logFiles: [] }] },
   ];
   const otherUid = { "io.kubernetes.pod.uid": "uid-b" };
-  const link = `pod-a_default_c-${one.id}.log`;
 
   claims([
     meanwhile("runs", { state: "running" }, "it is running now"),
     meanwhile("became unknown", { state: "unknown" }, "its state is now unknown"),
     meanwhile("belongs to another pod", { labels: otherUid }, 'its pod UID is now "uid-b"'),
     [
-      "not created by Kubernetes has no log of its own, whatever path it names",
+      "not created by Kubernetes has no log of its own",
       {
         containers: [{ ...one, podUid: podUid("") }],
-        detail: { logPath },
         input: {
           pods: judged({ foreignDead: [`sandbox:${one.sandboxId}`] }),
           limits: { ...containerLimits, collectForeign: true },
@@ -361,7 +242,7 @@ describe("a container", () => {
       "whose status fails is not removed, and the next one is",
       { containers: [one, two], fails: [`ContainerStatus ${one.id}`] },
       {
-        calls: ["RemoveContainer", "RemoveLink"],
+        calls: ["RemoveContainer", "RemoveLogs"],
         containers: [
           { ...itemOf("failed", { step: "status" }), stopped: false },
           itemOf("removed"),
@@ -374,10 +255,9 @@ describe("a container", () => {
         containers: [one, two],
         sandboxes: [sandbox],
         fails: [`RemoveContainer ${one.id}`],
-        detail: { logPath },
       },
       {
-        calls: ["RemoveContainer", "RemoveContainer", "RemoveLink"],
+        calls: ["RemoveContainer", "RemoveContainer", "RemoveLogs"],
         containers: [
           itemOf("failed", { step: "remove", message: expect.stringContaining("made to fail") }),
           itemOf("removed"),
@@ -388,7 +268,6 @@ describe("a container", () => {
       "is removed even if one of its logs cannot be deleted, and the result says so beside what went",
       {
         containers: [one],
-        detail: { logPath },
         options: { logs: { ...remover, removeContainerLogs: async () => partly } },
       },
       {
@@ -401,16 +280,13 @@ describe("a container", () => {
       "is removed even if its logs cannot be deleted, and the result says so",
       {
         containers: [one],
-        detail: { logPath },
-        fails: [`RemoveLogs ${logPath}`, `RemoveLink ${link}`],
+        fails: [`RemoveLogs ${logPath}`],
       },
       {
         containers: [
           {
             ...itemOf("removed"),
-            logError: [`RemoveLogs ${logPath}`, `RemoveLink ${link}`]
-              .map((call) => `${call} was made to fail`)
-              .join("; "),
+            logError: `RemoveLogs ${logPath} was made to fail`,
           },
         ],
       },
@@ -459,7 +335,7 @@ describe("an unknown container", () => {
       "is stopped first, then removed",
       { containers: [unknown] },
       {
-        calls: ["StopContainer", "RemoveContainer", "RemoveLink"],
+        calls: ["StopContainer", "RemoveContainer", "RemoveLogs"],
         containers: [{ stopped: true }],
         errors: [],
       },
@@ -485,7 +361,7 @@ describe("an unknown container", () => {
     [
       "that exited meanwhile needs no stop",
       { containers: [unknown], detail: { state: "exited" } },
-      { calls: ["RemoveContainer", "RemoveLink"] },
+      { calls: ["RemoveContainer", "RemoveLogs"] },
     ],
     [
       "that was known as created, and exited meanwhile, is another one by now and skipped",
@@ -547,7 +423,7 @@ describe("a removal that is refused because somebody else", () => {
 
   test("has just removed it leaves its logs to this pass", async () => {
     const logs = { ...remover, removeContainerLogs: async () => partly };
-    const { outcome } = await refused("failed", 0, { detail: { logPath }, options: { logs } });
+    const { outcome } = await refused("failed", 0, { options: { logs } });
     expect(outcome.containers).toMatchObject([{ ...itemOf("already-gone"), logFiles: ["0.log"] }]);
   });
 
@@ -693,43 +569,29 @@ describe("a container that has to be stopped", () => {
 
 describe("a log directory", () => {
   const logs = podLogs;
-  const usedBy = (change: Partial<Container>) => dead("b", "c", { state: "running", ...change });
-  const other = sandboxOf("b");
-  const inUse = (name: string) => ({
-    calls: [],
-    logs: [itemOf("skipped", { what: `${name} logs to it` })],
-  });
-  const loggedBy = (...users: readonly Container[]) => ({
-    containers: users,
-    logs,
-    world: { detail: () => ({ logPath }) },
-  });
-  const [running, exited, foreign] = [
-    usedBy({}),
-    usedBy({ state: "exited" }),
-    usedBy({ podUid: podUid("") }),
-  ];
+  const entry = "default_pod-a_uid-a";
+  const listed = (change: Partial<Container>) => dead("b", "c", { state: "running", ...change });
 
   claims([
-    ...[running, exited, foreign].map((user): Row => [
-      `that a container of another pod logs to is kept: ${user.podUid}, ${user.state}`,
-      loggedBy(user),
-      inUse(`container ${user.id}`),
-    ]),
     [
-      "that a sandbox without containers names as its log directory is kept",
-      {
-        sandboxes: [other],
-        logs,
-        world: { logDirectories: new Map([[other.id, "/var/log/pods/default_pod-a_uid-a"]]) },
-      },
-      inUse(`sandbox ${other.id}`),
+      "stays while a container with the pod's UID is listed",
+      { containers: [listed({ podUid: podUid("uid-a") })], logs },
+      { calls: [] },
     ],
     [
-      "stays for the second container that logs to it, where the first one went",
-      // The one that went is listed for a moment longer.
-      { ...loggedBy(one, running), options: { writer } },
-      { containers: [itemOf("removed")], logs: [itemOf("skipped")] },
+      "stays while a sandbox with the pod's UID is listed",
+      { sandboxes: [sandboxOf("b", { metadataUid: podUid("uid-a") })], logs },
+      { calls: [] },
+    ],
+    [
+      "stays if its container is still listed after the removal",
+      { containers: [one], logs, options: { writer: { ...writer, removeContainer: silence } } },
+      { calls: [`RemoveLogs ${logPath}`], logs: [] },
+    ],
+    [
+      "is deleted beside the containers and sandboxes of other pods",
+      { containers: [listed({})], sandboxes: [sandboxOf("b")], logs },
+      { calls: [`RemovePodLogs ${entry}`] },
     ],
     [
       "that cannot be deleted is a failed item",
@@ -747,55 +609,6 @@ describe("a log directory", () => {
       { logs: [itemOf("already-gone")] },
     ],
   ]);
-
-  test.each([
-    ["made by Kubernetes for another pod", {}, ["default_pod-a_uid-a"]],
-    ["not made by Kubernetes", { podUid: podUid("") }, []],
-    ["of its own pod", { podUid: podUid("uid-a") }, []],
-  ])(
-    "is deleted or kept if the status of a running container fails: one %s",
-    async (_, change, gone) => {
-      const container = usedBy({ sandboxId: sandboxId("sandbox-not-listed"), ...change });
-      const fails = [`ContainerStatus ${container.id}`];
-      const { fake } = await collect({ containers: [container], logs, fails });
-      expect(called(fake, "RemovePodLogs")).toEqual([...gone]);
-    },
-  );
-
-  test("costs one status of a container for as long as it is listed", async () => {
-    const { engine } = fakeEngine({ containers: [running], detail: () => ({ logPath: "" }) });
-    const { runtime } = engine.observe;
-    const asked: string[] = [];
-    const containerDetail: typeof runtime.containerDetail = async (id, signal) => {
-      asked.push(id);
-      return runtime.containerDetail(id, signal);
-    };
-    const logUsers = new LogUsers({ ...runtime, containerDetail }, { monotonicNs: () => 0n });
-    const counts: number[] = [];
-    for (const listed of [[running], [running], [], [running]]) {
-      await collect({ containers: listed, logs, options: { logUsers } });
-      counts.push(asked.length);
-    }
-    expect(counts).toEqual([1, 1, 1, 2]);
-  });
-
-  test("is used by the sandbox that logs to it, but not by a deleted one", async () => {
-    const sandboxes = ["named", "gone", "none"].map((name) =>
-      sandboxOf("b", { id: sandboxId(name) }),
-    );
-    const directories = new Map<string, string | null>([
-      ["named", "/var/log/pods/default_pod-a_uid-a"],
-      ["gone", null],
-      ["none", ""],
-    ]);
-    const sandboxLogDirectory = async (id: string) => directories.get(id) ?? null;
-    const { runtime } = fakeEngine().engine.observe;
-    const users = new LogUsers({ ...runtime, sandboxLogDirectory }, { monotonicNs: () => 0n });
-    const owners = ownership({ sandboxes }, "none");
-    expect(await users.ofSandboxes(sandboxes, owners, new AbortController().signal)).toMatchObject([
-      { id: "named", use: { kind: "path", path: "/var/log/pods/default_pod-a_uid-a/-" } },
-    ]);
-  });
 });
 
 describe("unreadable log directories", () => {
@@ -804,7 +617,7 @@ describe("unreadable log directories", () => {
   claims([
     [
       "do not keep a container and its sandbox from being removed, but its logs are kept",
-      { containers: [one], sandboxes: [sandbox], logs, detail: { logPath } },
+      { containers: [one], sandboxes: [sandbox], logs },
       {
         calls: ["RemoveContainer", "StopPodSandbox", "RemovePodSandbox"],
         errors: ["no log is deleted: cannot open /l"],
@@ -814,42 +627,29 @@ describe("unreadable log directories", () => {
 });
 
 describe("a dangling link", () => {
-  const id = hexId("c1");
-  const link = { entry: `pod-a_default_c-${id}.log`, containerId: id };
+  const link = danglingLink();
   const logs: LogFacts = { ...noLogs, danglingLinks: [link] };
-  const many = ["c1", "c2", "c3"].map((name) => ({
-    entry: `pod-a_default_c-${hexId(name)}.log`,
-    containerId: hexId(name),
-  }));
-  const container = (state: Container["state"]): Container =>
-    dead("b", "c", { id: containerId(id), state });
-  const of = (state: Container["state"]): Scene => ({
-    logs,
-    containers: [container(state)],
-    input: noPodIsGone,
-  });
+  const many = [0, 1, 2].map((attempt) => danglingLink({ entry: `link-${attempt}`, attempt }));
 
   claims([
     [
-      "is deleted when the runtime does not know its container",
-      { logs },
-      { logs: [{ kind: "log-link", reason: { kind: "container-gone" } }] },
+      "is deleted when its container is not listed",
+      { logs, containers: [two], input: noPodIsGone },
+      {
+        calls: [`RemoveLink ${link.entry}`],
+        logs: [{ kind: "log-link", reason: { kind: "container-gone" }, ...itemOf("removed") }],
+      },
     ],
     [
-      "is deleted when its container has exited",
-      of("exited"),
-      { logs: [{ reason: { kind: "container-exited" }, ...itemOf("removed") }] },
+      "is deleted after the last container of its pod, name and attempt",
+      { logs, containers: [one] },
+      { calls: ["RemoveContainer", "RemoveLogs", "RemoveLink"] },
     ],
-    ...(["running", "created", "unknown"] as const).map((state): Row => [
-      `is kept while its container is ${state}`,
-      of(state),
+    ...(["running", "created", "unknown", "exited"] as const).map((state): Row => [
+      `is kept while its container is listed, ${state}`,
+      { logs, containers: [{ ...one, state }], input: noPodIsGone },
       { calls: [] },
     ]),
-    [
-      "is kept when the runtime answers for another container, as for an ID prefix",
-      { ...of("exited"), world: { detail: () => ({ id: containerId(hexId("c2")) }) } },
-      { calls: [] },
-    ],
     [
       "is kept from the moment a hold begins",
       { logs, heldAfter: 1 },
@@ -861,32 +661,9 @@ describe("a dangling link", () => {
       { logs: [itemOf("failed", { step: "remove" })] },
     ],
     [
-      "is left to the next pass with the others once the statuses of two were not answered",
-      {
-        logs: { ...logs, danglingLinks: many },
-        silent: many.map((it) => `ContainerStatus ${it.containerId}`),
-      },
-      {
-        calls: [],
-        errors: [
-          expect.stringContaining("kept"),
-          expect.stringContaining("kept"),
-          expect.stringMatching(/^log links: 2 calls got no answer/),
-        ],
-      },
-    ],
-    [
       "stays after the pass was asked to stop",
       { logs: { ...logs, danglingLinks: many }, stops: true },
       { calls: ["RemoveLink"], end: "stopped", errors: [] },
-    ],
-    [
-      "stays where the wish to stop cuts its container's status off, which is no error",
-      {
-        logs,
-        prepare: cutOffAt("ContainerStatus"),
-      },
-      { end: "stopped", errors: [], logs: [] },
     ],
   ]);
 
@@ -905,24 +682,6 @@ describe("a dangling link", () => {
     });
     expect(called(fake, "RemoveLink")).toHaveLength(1);
   });
-
-  test("with a truncated name is deleted when its only container has exited", async () => {
-    const long = { ...container("exited"), podName: "p".repeat(200) };
-    const entry = containerLogLink(long);
-    expect(entry).toHaveLength(255);
-    const cut = { ...logs, danglingLinks: [{ entry, containerId: id.slice(0, 37) }] };
-    const twin = { ...long, id: containerId(`${id.slice(0, 63)}1`) };
-    const input = { ...noPodIsGone, limits: { ...containerLimits, maximumPerPodContainer: -1 } };
-    for (const [containers, gone] of [
-      [[long], [entry]],
-      [[long, twin], []],
-      [[], []],
-      [[{ ...long, podName: "q".repeat(200) }], []],
-    ] as const) {
-      const { fake } = await collect({ logs: cut, containers, input });
-      expect(called(fake, "RemoveLink")).toEqual([...gone]);
-    }
-  });
 });
 
 describe("execution", () => {
@@ -936,7 +695,7 @@ describe("execution", () => {
       "finishes the removal in flight when stopped, and starts no other",
       { containers: [one, two], sandboxes: [sandbox], stops: true },
       {
-        calls: ["RemoveContainer", "RemoveLink"],
+        calls: ["RemoveContainer", "RemoveLogs"],
         end: "stopped",
         errors: [],
         containers: [itemOf("removed")],
@@ -946,7 +705,7 @@ describe("execution", () => {
       "ends without touching sandboxes and logs when the lists cannot be read again",
       { containers: [one], sandboxes: [sandbox], logs: podLogs, fails: ["ListContainers"] },
       {
-        calls: ["RemoveContainer", "RemoveLink"],
+        calls: ["RemoveContainer", "RemoveLogs"],
         end: "observation-failed",
         errors: [expect.stringContaining("the rest is kept")],
       },

@@ -32,7 +32,6 @@ async function stop(
     id: container.id,
     imageVolumes: [],
     finishedAt: null,
-    logPath: "",
     state: "unknown",
     labels: {},
     annotations,

@@ -12,13 +12,15 @@ import {
   writeFileSync,
 } from "node:fs";
 import { rename, symlink } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 
 import { podUid } from "../../src/model/ids.ts";
 import type { LogRemover, RemovedFiles } from "../../src/model/ports.ts";
+import type { Container } from "../../src/model/snapshot.ts";
 import { logReader } from "../../src/node/log-reader.ts";
 import { logDeleter } from "../../src/node/log-remover.ts";
-import { hexId } from "../support/build/pods.ts";
+import { danglingLink } from "../support/build/pods.ts";
+import { aContainer } from "../support/build/values.ts";
 import { failureOf } from "../support/failure.ts";
 import { put, scratch } from "../support/scratch.ts";
 import { treeOf } from "../support/tree.ts";
@@ -44,8 +46,10 @@ beforeEach(() => {
 });
 
 const log = (name = "c/0.log", text = "log\n"): string => put(join(pods, podA), name, text);
-const removeLogs = async (path: string, ...kept: readonly string[]) =>
-  whole(await deleter.removeContainerLogs({ path, podUid: "uid-a", kept }));
+/** Of container `c` of that pod. */
+const container = aContainer("c", { podName: "app", podUid: podUid("uid-a") });
+const removeLogs = async (change: Partial<Container> = {}) =>
+  whole(await deleter.removeContainerLogs({ ...container, ...change }));
 const removePod = async (entry = podA, uid = "uid-a", stop = new AbortController()) =>
   whole(await deleter.removePodLogs({ entry, uid: podUid(uid) }, stop.signal));
 /** Rejects where something could not be deleted. */
@@ -70,15 +74,16 @@ describe("the log directories", () => {
       mkdirSync(join(pods, name));
     put(pods, "default_file_uid-c");
     symlinkSync(top, join(pods, "default_link_uid-d"));
-    const link = (target: string, name: string) =>
-      symlinkSync(target, join(links, `${name}-${hexId("c1")}.log`));
+    const link = (target: string, name: string) => symlinkSync(target, join(links, name));
     link(log(), "there_default_c");
     link(join(pods, podA, "c", "1.log"), "app_default_c");
-    link("../pods/gone/c/0.log", "relative_default_c");
+    link(`../pods/${podA}/gone/10.log`, "relative");
+    link(join(pods, podA, "c", "0.log.1"), "rotation");
+    link(join(pods, "gone", "c", "0.log"), "of no pod");
     link(join(top, "elsewhere"), "other_default_c");
     link(join(pods, "..", "elsewhere"), "dots_default_c");
     symlinkSync("/nowhere", join(links, "current"));
-    put(links, `file_default_c-${hexId("c1")}.log`);
+    put(links, "file.log");
     expect({ ...(await reader()), podLogsDirectory: "", sizeBytes: 0 }).toMatchSnapshot();
   });
 
@@ -105,45 +110,13 @@ describe("the log directories", () => {
   });
 });
 
-describe("the place of a log", () => {
-  const places = async (path: string, uid = "") =>
-    (await deleter.placesOf([{ path, podUid: uid }])).flat();
-
-  test("is found by the text of its path and by links, and nowhere for paths that lead elsewhere", async () => {
-    log();
-    put(pods, "default_other_uid-b/c/0.log");
-    symlinkSync(join(pods, podA), join(top, "by-link"));
-    symlinkSync(join(pods, "default_other_uid-b", "c"), join(pods, podA, "linked"));
-    symlinkSync("0.log", join(pods, podA, "c", "1.log"));
-    const long = "x".repeat(1024 * 1024);
-    for (const [path, ...expected] of [
-      [`${top}/by-link/c/0.log`, `${podA}/c/0.log`],
-      [`${pods}/${podA}/linked/0.log`, `${podA}/linked/0.log`, "default_other_uid-b/c/0.log"],
-      [`${pods}/${podA}/c/1.log`, `${podA}/c/1.log`, `${podA}/c/0.log`],
-      [`${pods}/${podA}/../default_dots_uid-d/c/0.log`, "default_dots_uid-d/c/0.log"],
-      [`${pods}/default_absent_uid-c/c/0.log`, "default_absent_uid-c/c/0.log"],
-      [`${pods}/${long}/0.log`, `${long}/0.log`],
-      ...["/elsewhere/0.log", "relative/0.log", "", "/", pods].map((nowhere) => [nowhere]),
-      [`/elsewhere/${long}/0.log`],
-      [`${pods}/a\u0000b/0.log`],
-    ])
-      expect(await places(path ?? "")).toEqual(expected);
-  });
-
-  test("in the directory of its own pod is found by the text alone", async () => {
-    mkdirSync(join(pods, podA));
-    symlinkSync("../default_other_uid-b", join(pods, podA, "c"));
-    expect(await places(join(pods, podA, "c", "0.log"), "uid-a")).toEqual([`${podA}/c/0.log`]);
-  });
-});
-
 describe("the logs of a container", () => {
   test("are its file and its rotations, and nothing with a similar name", async () => {
-    const path = log("c/0.log", "x".repeat(10_000));
+    log("c/0.log", "x".repeat(10_000));
     const rotations = ["0.log.20060102-150405", "0.log.20060102-150405.gz", "0.log.tmp"];
     const others = ["0.log-old", "0.log.d/file", "00.log", "0xlog.a", "1.log"];
     for (const name of [...rotations, ...others]) log(`c/${name}`);
-    const { names, bytes } = await removeLogs(path);
+    const { names, bytes } = await removeLogs();
     expect([...names].toSorted()).toEqual(["0.log", ...rotations]);
     expect(bytes).toBeGreaterThanOrEqual(10_000n);
     expect(namesIn(join(pods, podA, "c"))).toEqual([
@@ -155,63 +128,51 @@ describe("the logs of a container", () => {
     ]);
   });
 
-  const all = ["0.log", "0.log.1", "0.log.1.gz", "0.log.2"];
-  test.each([
-    ["of the same path", "0.log", "0.log", all],
-    ["of a path like a rotation", "0.log", "0.log.1", ["0.log.1", "0.log.1.gz"]],
-    ["whose rotation has that path", "0.log.1", "0.log", all],
-    ["of another path", "0.log", "1.log", []],
-  ])("stay if they belong to another container, %s", async (_, name, other, left) => {
-    for (const each of all) log(`c/${each}`);
-    await removeLogs(join(pods, podA, "c", name), other);
-    expect(namesIn(join(pods, podA, "c"))).toEqual([...left]);
-  });
-
-  test("are found by the given and the resolved path if the root is a link", async () => {
+  test("are found if the root is a link", async () => {
     const byLink = join(top, "by-link");
     symlinkSync(pods, byLink);
     deleter = logDeleter({ podLogsDir: byLink, containerLogsDir: links });
-    for (const root of [byLink, pods]) {
-      const real = log();
-      await removeLogs(join(root, podA, "c", "0.log"));
-      expect(existsSync(real)).toBe(false);
-    }
+    const real = log();
+    await removeLogs();
+    expect(existsSync(real)).toBe(false);
   });
 
   test("lose a link among them, not its target", async () => {
     mkdirSync(join(pods, podA, "c"), { recursive: true });
     symlinkSync(precious, join(pods, podA, "c", "0.log"));
-    await removeLogs(join(pods, podA, "c", "0.log"));
+    await removeLogs();
     expect(existsSync(precious)).toBe(true);
     expect(namesIn(join(pods, podA, "c"))).toEqual([]);
   });
 
-  test.each([
-    ["an empty path", () => ""],
-    ["a relative path", () => `${podA}/c/0.log`],
-    ["a path outside", () => precious],
-    ["a path that leaves by dots", () => `${pods}/${podA}/../../outside/precious`],
-    ["a path of a root with the same beginning", () => `${pods}-other/${podA}/c/0.log`],
-    ["a path in the root itself", () => put(pods, "0.log")],
-    ["the directory of another pod", () => put(pods, "default_app_uid-b/c/0.log")],
-    ["a directory that is no pod's", () => put(pods, "uid-a/c/0.log")],
-    ["a path with an empty component", () => `${pods}/${podA}//0.log`],
-    ["a path that ends in a slash", () => `${pods}/${podA}/c/`],
-    ["a path with a NUL", () => `${pods}/${podA}/c/0.log\0`],
-  ])("are refused for %s", async (_, pathOf) => {
-    const path = pathOf();
+  test.each<[string, Partial<Container>]>([
+    ["of no pod", { podUid: podUid("") }],
+    ["with dots for a pod", { podUid: podUid(".."), podName: "..", podNamespace: ".." }],
+    ["with dots for a name", { name: ".." }],
+    ["with a path for a name", { name: "../../outside" }],
+    ["with a NUL in its name", { name: "c\0" }],
+    ["of another pod", { podUid: podUid("uid-b") }],
+    ["of another name", { name: "d" }],
+    ["of another attempt", { attempt: 1 }],
+  ])("stay if it is one %s", async (_, change) => {
+    log();
     const before = treeOf(top);
-    await expectFailure(removeLogs(path), "refused");
+    expect((await removeLogs(change)).names).toEqual([]);
     expect(treeOf(top)).toEqual(before);
   });
 
   test.each([
-    ["container", "outside", `${podA}/c`, `${podA}/c/precious`],
-    ["pod", ".", "default_evil_uid-a", "default_evil_uid-a/outside/precious"],
-  ])("behind a link in place of the %s's directory stay", async (_, target, link, path) => {
-    mkdirSync(join(pods, podA));
-    symlinkSync(join(top, target), join(pods, link));
-    await expectFailure(removeLogs(join(pods, path)), "write");
+    ["container", "outside", `${podA}/c`],
+    ["pod", "outside", podA],
+  ])("behind a link in place of the %s's directory stay", async (_, target, link) => {
+    put(top, "outside/0.log");
+    put(top, "outside/c/0.log");
+    const path = join(pods, link);
+    mkdirSync(dirname(path), { recursive: true });
+    symlinkSync(join(top, target), path);
+    const before = treeOf(top);
+    await expectFailure(removeLogs(), "write");
+    expect(treeOf(top)).toEqual(before);
   });
 });
 
@@ -231,13 +192,14 @@ describe("names that are not UTF-8", () => {
     expect(existsSync(join(pods, podA))).toBe(false);
   });
 
-  test("are told apart by their bytes: a rotation goes, a file with the same text stays", async () => {
-    const path = log("c/\uFFFD");
-    for (const name of ["", "\uFFFD."])
-      writeFileSync(bytes(`${join(pods, podA, "c")}/${name}`, one), "x");
-    await removeLogs(path);
-    const left = readdirSync(join(pods, podA, "c"), { encoding: "buffer" });
-    expect(left.map((name) => name.toString("latin1"))).toEqual(["\u00ff"]);
+  test("go with the log if they are those of its rotations", async () => {
+    mkdirSync(join(pods, podA, "c"), { recursive: true });
+    for (const name of ["", "0.log.", "0.log"])
+      for (const end of [one, other])
+        writeFileSync(bytes(`${join(pods, podA, "c")}/${name}`, end), "x");
+    await removeLogs();
+    const left = readdirSync(join(pods, podA, "c"), { encoding: "latin1" });
+    expect(left.toSorted()).toEqual(["0.log\u00fe", "0.log\u00ff", "\u00fe", "\u00ff"]);
   });
 });
 
@@ -256,18 +218,20 @@ describe("the directory of a pod", () => {
   });
 
   test("loses nothing outside while its directories are swapped for links", async () => {
+    put(top, "outside/0.log");
+    const before = treeOf(join(top, "outside"));
     for (let round = 0; round < 100; round += 1) {
-      for (const name of ["a", "b", "c"]) log(`${name}/precious`);
+      for (const name of ["a", "b", "c"]) log(`${name}/0.log`);
       const swap = async (name: string): Promise<void> => {
         await rename(join(pods, podA, name), join(top, `aside-${round}-${name}`));
         await symlink(join(top, "outside"), join(pods, podA, name));
       };
       await Promise.allSettled([
         removePod(),
-        removeLogs(join(pods, podA, "b", "precious")),
+        removeLogs({ name: "b" }),
         ...["a", "b", "c"].map(swap),
       ]);
-      expect(existsSync(precious)).toBe(true);
+      expect(treeOf(join(top, "outside"))).toEqual(before);
       rmSync(join(pods, podA), { recursive: true, force: true });
     }
   });
@@ -287,7 +251,7 @@ describe("the directory of a pod", () => {
   test("may be gone already, and so may a log", async () => {
     const directory = { entry: podA, uid: podUid("uid-a") };
     expect(await deleter.removePodLogs(directory, new AbortController().signal)).toBeNull();
-    expect((await removeLogs(join(pods, podA, "c", "0.log"))).names).toEqual([]);
+    expect((await removeLogs()).names).toEqual([]);
   });
 
   test("that became a link stays, and so does its target", async () => {
@@ -335,31 +299,37 @@ describe("the directory of a pod", () => {
   });
 });
 
-describe("the legacy link of a container", () => {
-  const entry = `app_default_c-${hexId("c1")}.log`;
+describe("a link to a container's log", () => {
+  const entry = "app_default_c.log";
+  const link = danglingLink({ entry });
 
-  test("goes once its log is gone: the name of one with a long name may be that of another one", async () => {
+  test("goes once its log is gone", async () => {
     const target = log();
     symlinkSync(target, join(links, entry));
-    expect(await deleter.removeLegacyLink(entry)).toBe(false);
+    expect(await deleter.removeLink(link)).toBe(false);
     expect(namesIn(links)).toEqual([entry]);
     rmSync(target);
-    expect(await deleter.removeLegacyLink(entry)).toBe(true);
+    expect(await deleter.removeLink(link)).toBe(true);
     expect(namesIn(links)).toEqual([]);
-    expect(await deleter.removeLegacyLink(entry)).toBe(false);
+    expect(await deleter.removeLink(link)).toBe(false);
   });
 
   test.each([
     ["a link elsewhere", () => symlinkSync(precious, join(links, entry))],
+    [
+      "a link to another log",
+      () => symlinkSync(join(pods, podA, "c", "1.log"), join(links, entry)),
+    ],
     ["a file", () => put(links, entry)],
   ])("is refused if it is %s", async (_, make) => {
     make();
-    await expectFailure(deleter.removeLegacyLink(entry), "refused");
-    expect(existsSync(join(links, entry))).toBe(true);
+    await expectFailure(deleter.removeLink(link), "refused");
+    expect(namesIn(links)).toEqual([entry]);
   });
 
   test("is not one outside the directory of links", async () => {
-    expect(await failureOf(deleter.removeLegacyLink("../outside/precious"))).toBeInstanceOf(Error);
+    const removal = deleter.removeLink({ ...link, entry: "../outside/precious" });
+    expect(await failureOf(removal)).toBeInstanceOf(Error);
     expect(existsSync(precious)).toBe(true);
   });
 });
@@ -372,11 +342,7 @@ describe.skipIf(process.getuid?.() !== 0)("what is mounted in a log directory (n
     const [path = ""] = names.map((name) => log(`c/${name}`));
     expect(mount("mount", "--bind", "outside/precious", `${path}.7`)).toBe(0);
     try {
-      const { failure, ...removed } = await deleter.removeContainerLogs({
-        path,
-        podUid: "uid-a",
-        kept: [],
-      });
+      const { failure, ...removed } = await deleter.removeContainerLogs(container);
       expect(failure?.message).toContain("cannot delete 0.log.7");
       expect(removed.names).toHaveLength(20);
       expect(namesIn(join(pods, podA, "c"))).toEqual(["0.log.7"]);
@@ -395,7 +361,7 @@ describe.skipIf(process.getuid?.() !== 0)("what is mounted in a log directory (n
     try {
       const path = log();
       await expectFailure(removePod(), "refused", `${podA}/c`);
-      await expectFailure(removeLogs(path), "refused", "something is mounted there");
+      await expectFailure(removeLogs(), "refused", "something is mounted there");
       expect(existsSync(path)).toBe(true);
     } finally {
       expect(mount("umount", place)).toBe(0);

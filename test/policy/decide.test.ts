@@ -22,7 +22,7 @@ const snapshot: Partial<Snapshot> = {
   logs: {
     ...noLogs,
     podLogs: [{ entry: "shop_b_uid-b", uid: podUid("uid-b") }],
-    danglingLinks: [{ entry: "x", containerId: "x" }],
+    danglingLinks: [{ entry: "x", podUid: podUid("x"), name: "c", attempt: 0 }],
   },
   pods: reading("kubelet-dir", "uid-a"),
 };

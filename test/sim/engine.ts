@@ -1,7 +1,6 @@
 // The ports of an agent on a simulated node: calls take time, fail while the runtime is away, and are counted.
 
 import { Backoff } from "../../src/gc/calls.ts";
-import { LogUsers } from "../../src/gc/log-users.ts";
 import { PassMemory } from "../../src/gc/pass-memory.ts";
 import type { Engine } from "../../src/gc/ports.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
@@ -160,7 +159,6 @@ export function simEngine(ports: SimPorts): Engine {
     hold: () => weather.hold,
     startedAt: ports.startedAt,
     writer: hostility?.writer(honest.writer, (id) => noteRemoval(ports, id)) ?? honest.writer,
-    logUsers: new LogUsers(reader, clock),
     passes: new PassMemory(clock),
     journal: {
       ...journalOf(record),
@@ -194,7 +192,6 @@ function readerOf({ node, record, weather }: SimPorts): Engine["observe"]["runti
         id,
         imageVolumes: [],
         finishedAt: null,
-        logPath: "",
         state: container.state,
         labels: { "io.kubernetes.pod.uid": container.podUid },
         annotations: {},

@@ -2,7 +2,6 @@
 
 import { Announcer } from "../../src/gc/announcer.ts";
 import { Backoff } from "../../src/gc/calls.ts";
-import { LogUsers } from "../../src/gc/log-users.ts";
 import { PassMemory } from "../../src/gc/pass-memory.ts";
 import { type PassEnd, type PassRequest, runPass } from "../../src/gc/pass.ts";
 import { type ListedRuntime, PodLists } from "../../src/gc/pod-lists.ts";
@@ -10,6 +9,7 @@ import type { Engine, Journal, Seen } from "../../src/gc/ports.ts";
 import { volatileMemory } from "../../src/gc/ports.ts";
 import type { ContainerExecution } from "../../src/gc/remove-container.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
+import { logPathOf } from "../../src/model/ids.ts";
 import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
 import type { Limits } from "../../src/model/limits.ts";
 import type { Event, Pass } from "../../src/model/pass.ts";
@@ -78,8 +78,7 @@ export interface FakeWorld {
   runtime: RuntimeInfo;
   /** What the status of each container says beside its list. */
   detail: (id: string) => Partial<ContainerDetail> | undefined;
-  /** Log directories and addresses that sandboxes' own status names. */
-  logDirectories: ReadonlyMap<string, string>;
+  /** The address that sandboxes' own status names. */
   address: string;
   /** What every command that is run in a container ends with. */
   exitCode: number;
@@ -128,7 +127,6 @@ export function fakeEngine(change: Partial<FakeWorld> = {}): FakeEngine {
     writeTakes: duration(0n),
     runtime: aSnapshot().runtime,
     detail: () => undefined,
-    logDirectories: new Map(),
     address: "",
     exitCode: 0,
     before: () => undefined,
@@ -258,10 +256,6 @@ function engineOf(world: FakeWorld, record: Record_): Engine {
       if (sandbox === undefined || lie === "absent") return null;
       return { id, state: sandbox.state, address: world.address };
     },
-    sandboxLogDirectory: async (id) => {
-      await call("PodSandboxStatus", id);
-      return world.logDirectories.get(id) ?? "";
-    },
     sandboxImage: async (id) => {
       await call("PodSandboxStatus", id);
       return null;
@@ -364,11 +358,13 @@ function engineOf(world: FakeWorld, record: Record_): Engine {
       },
     },
     remover: {
-      removeContainerLogs: async ({ path, podUid, kept }) => {
-        await write("RemoveLogs", path, podUid, ...kept);
+      removeContainerLogs: async (container) => {
+        const path = logPathOf(container)?.join("/");
+        if (path === undefined) return { names: [], bytes: 0n };
+        await write("RemoveLogs", path);
         return { names: [path], bytes: 4096n };
       },
-      removeLegacyLink: async (entry) => {
+      removeLink: async ({ entry }) => {
         await write("RemoveLink", entry);
         return true;
       },
@@ -376,10 +372,7 @@ function engineOf(world: FakeWorld, record: Record_): Engine {
         await write("RemovePodLogs", entry);
         return { names: [entry], bytes: 4096n };
       },
-      // No link is on the way of any log.
-      placesOf: async (logs) => logs.map(({ path }) => [path.replace("/var/log/pods/", "")]),
     },
-    logUsers: new LogUsers(runtime, { monotonicNs: () => world.uptime }),
     passes: new PassMemory({ monotonicNs: () => world.uptime }),
     hooks: {
       get: async (request) => {
@@ -396,7 +389,6 @@ const detailOf = (container: Container): ContainerDetail => ({
   id: container.id,
   imageVolumes: [],
   finishedAt: container.state === "exited" ? container.createdAt : null,
-  logPath: "",
   state: container.state,
   labels:
     container.podUid === ""

@@ -150,7 +150,7 @@ export const directoryFields = {
     type: path("directory"),
     default: "/var/log/containers",
     help: "directory of links to container logs",
-    doc: "crigc removes dangling links of containers that the runtime reports as removed or exited.",
+    doc: "crigc deletes links to missing logs once their container is gone.",
     commands: PODS,
   },
   rootDir: {

@@ -45,6 +45,11 @@ interface SandboxSubject extends PodSubject {
   readonly isNewestOfPod: boolean;
 }
 
+interface LogSubject extends PodSubject {
+  /** A listed container or sandbox of the pod. */
+  readonly listed: string | undefined;
+}
+
 interface Coded {
   readonly kind: string;
 }
@@ -158,9 +163,12 @@ const newestOfPod = ({ isNewestOfPod }: SandboxSubject) =>
   isNewestOfPod ? keep({ kind: "newest-of-pod" }) : null;
 
 /** No source reports foreign pods as deleted, and reclaim does not apply to logs. */
-function podOfLogsDeleted({ owner, input: { pods } }: PodSubject) {
+function podOfLogsDeleted({ owner, listed, input: { pods } }: LogSubject) {
   const deleted = owner.foreign ? null : pods.shouldRemoveContent(owner.uid);
-  return deleted === null ? null : remove({ kind: deleted });
+  if (deleted === null) return null;
+  return listed === undefined
+    ? remove({ kind: deleted })
+    : keep({ kind: "in-use", what: `${listed} is of its pod` });
 }
 
 /** In the kubelet age counts from creation, nothing is foreign, and a source that is not ready holds back only deleted pods. */
@@ -202,7 +210,7 @@ export const sandboxRules: Readonly<
   }),
 };
 
-export const logRules: Rules<PodSubject, LogKeepReason, LogRemoveReason> = Object.entries({
+export const logRules: Rules<LogSubject, LogKeepReason, LogRemoveReason> = Object.entries({
   "source-not-ready": sourceNotReady,
   "pod-gone": podOfLogsDeleted,
 });

@@ -1,6 +1,11 @@
 /** Decides on dead containers, dead sandboxes and pod logs: one plan with a reason for each. */
 import { assert } from "../../model/errors.ts";
-import { type ContainerId, type PodUid, podUidOfOldLogDirectory } from "../../model/ids.ts";
+import {
+  type ContainerId,
+  isSameLog,
+  type PodUid,
+  podUidOfOldLogDirectory,
+} from "../../model/ids.ts";
 import type {
   ContainerPlan,
   Decision,
@@ -11,6 +16,8 @@ import type {
 import type { ContainerKeepReason, ContainerRemoveReason, ImageBlock } from "../../model/reason.ts";
 import {
   type Container,
+  type DanglingLogLink,
+  type LogFacts,
   logFactsOf,
   type PodLogDirectory,
   type Sandbox,
@@ -25,27 +32,32 @@ import {
   logRules,
   sandboxRules,
 } from "./container-rules.ts";
-import { listedOwners, ownership } from "./ownership.ts";
+import { type Listed, listedOwners, ownership } from "./ownership.ts";
 
 /** The plan does not depend on the order of the lists. */
 export function decideContainers(input: ContainerInput): ContainerPlan {
   const { blocks, pods, limits, snapshot } = input;
   assert(limits.minimumAge >= 0n, "a negative minimum age of containers is invalid");
   const containers = unlessBlocked(planContainers(input), blocks);
-  // Only the runtime judges links, but a source that is not ready stops them too, except in the kubelet.
+  // Pods do not decide on links, but a source that is not ready stops them too, except in the kubelet.
   const sweepsLinks =
     blocks.length === 0 && (limits.compat === "kubelet" || pods.state.kind !== "not-ready");
   const logs = logFactsOf(snapshot.logs);
   // During the pass, a container that is still listed keeps its sandbox: its removal failed, or it is new.
   const residents = input.isFresh ? snapshot.containers : containersAfter(containers);
+  const sandboxes = unlessBlocked(planSandboxes(input, residents), blocks);
+  const left = {
+    containers: residents,
+    sandboxes: input.isFresh ? snapshot.sandboxes : sandboxesAfter(sandboxes),
+  };
   const oldNames = new Set(oldLogDirectories(input).map(({ entry }) => entry));
   return {
     purpose: input.purpose,
     now: input.now,
     containers,
-    sandboxes: unlessBlocked(planSandboxes(input, residents), blocks),
-    podLogs: unlessBlocked(planPodLogs(input), blocks),
-    links: sweepsLinks ? (logs?.danglingLinks ?? []).map((link) => ({ link })) : [],
+    sandboxes,
+    podLogs: unlessBlocked(planPodLogs(input, left), blocks),
+    links: sweepsLinks ? linksWithout(left.containers, logs) : [],
     strays: (logs?.strays ?? []).filter((entry) => !oldNames.has(entry)),
     logsError: snapshot.logs?.kind === "failed" ? snapshot.logs.message : null,
     blocks,
@@ -69,6 +81,20 @@ export function unjudged({
 /** The containers that remain after the planned removals. */
 const containersAfter = (planned: readonly PlannedContainer[]): readonly Container[] =>
   planned.filter(({ decision }) => decision.kind === "keep").map(({ container }) => container);
+
+const sandboxesAfter = (planned: readonly PlannedSandbox[]): readonly Sandbox[] =>
+  planned.filter(({ decision }) => decision.kind === "keep").map(({ sandbox }) => sandbox);
+
+/** Dangling links to logs of which no container is there. During a rotation, the link of one that runs dangles for a moment. */
+function linksWithout(
+  containers: readonly Container[],
+  logs: LogFacts | null,
+): ContainerPlan["links"] {
+  const byPod = Map.groupBy(containers, ({ podUid }) => podUid);
+  const isThere = (link: DanglingLogLink): boolean =>
+    byPod.get(link.podUid)?.some((container) => isSameLog(container, link)) === true;
+  return (logs?.danglingLinks ?? []).filter((link) => !isThere(link));
+}
 
 interface Blocked {
   readonly kind: "blocked";
@@ -229,15 +255,20 @@ function planSandboxes(
   ];
 }
 
-function planPodLogs(input: ContainerInput): readonly PlannedPodLogs[] {
+/** `left`: what is still listed then. */
+function planPodLogs(input: ContainerInput, left: Listed): readonly PlannedPodLogs[] {
   const { pods, limits, snapshot } = input;
   // A pod counts as foreign if anything says so: foreign owners come last.
   const listed = new Map(listedOwners(snapshot, limits.compat).map((owner) => [owner.uid, owner]));
   const directories = logFactsOf(snapshot.logs)?.podLogs ?? [];
+  const users = new Map<PodUid, string>();
+  for (const { id, podUid } of left.containers) users.set(podUid, `container ${id}`);
+  for (const { id, podUid, metadataUid } of left.sandboxes)
+    for (const uid of [podUid, metadataUid]) users.set(uid, `sandbox ${id}`);
   return [...oldLogDirectories(input), ...directories].map((directory) => {
     const { uid } = directory;
     const owner = listed.get(uid) ?? { uid, foreign: false };
-    const { tried, decision } = judge(logRules, { owner, input });
+    const { tried, decision } = judge(logRules, { owner, input, listed: users.get(uid) });
     const unconfirmed = pods.mayBeDeleted(uid) || (pods.state.kind === "none" && !listed.has(uid));
     const kind = unconfirmed ? "pod-not-gone-yet" : "pod-known";
     return { directory, decision: decision ?? decisionOf({ keep: { kind } }, tried) };

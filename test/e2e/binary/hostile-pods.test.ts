@@ -67,26 +67,10 @@ const HOOKS = [
   MIB,
 ] as const;
 
-/** Where its log is said to be: below the log directory, beside it, or anywhere. */
-const LOGS = [
-  "",
-  "0.log",
-  "/etc/passwd",
-  "PODS/default_victim_uid-victim/app/0.log",
-  "PODS/default_evil_uid-evil/../default_victim_uid-victim/app/0.log",
-  "PODS/default_evil_uid-evil/linked/0.log",
-  "PODS/default_evil_uid-evil/main/to-victim.log",
-  "PODS/default_evil_uid-evil/main/to-outside.log",
-  "PODS/default_evil_uid-evil/main/0.log",
-  "PODS/default_evil_uid-evil",
-  "PODS//default_victim_uid-victim/app/0.log",
-  "PODS/default_victim_uid-victim",
-  "PODS",
-  "OUTSIDE/secret",
-  "PODS/../outside/secret",
-] as const;
+/** Whose logs are behind links, in its own directory or in another one. */
+const CONTAINERS = ["main", "linked", "../default_victim_uid-victim/app", "..", "app"];
 
-/** Without IDs; `PODS` and `OUTSIDE` stand for the log directory and one beside it. */
+/** Without IDs. */
 interface Evil {
   readonly sandbox: Omit<SandboxDescription, "id">;
   readonly containers: readonly Omit<ContainerDescription, "id" | "sandboxId">[];
@@ -105,19 +89,19 @@ const annotated = (hook = "", grace = "86400") => ({
   "io.kubernetes.container.ports": hook,
 });
 
-const withPaths = LOGS.map((logPath, at): Evil => {
-  const annotations = annotated(HOOKS[at % HOOKS.length]);
+const withPaths = HOOKS.map((hook, at): Evil => {
+  const name = CONTAINERS[at % CONTAINERS.length] ?? "";
   return {
-    sandbox: { ...base, logDirectory: logPath },
-    containers: (["unknown", "exited"] as const).map((state) => {
-      return { name: `c${at}`, image: victimTag, state, logPath, annotations };
+    sandbox: base,
+    containers: (["unknown", "exited"] as const).map((state, attempt) => {
+      return { name, image: victimTag, state, attempt, annotations: annotated(hook) };
     }),
   };
 });
 
 const withNames = NAMES.map((it): Evil => {
-  const names = { uid: it, name: it, namespace: it, logDirectory: it };
-  const container = { name: it, image: it, logPath: it, annotations: annotated(it, it) };
+  const names = { uid: it, name: it, namespace: it };
+  const container = { name: it, image: it, annotations: annotated(it, it) };
   return { sandbox: { ...base, ...names }, containers: [{ ...container, state: "exited" }] };
 });
 
@@ -130,7 +114,6 @@ const impostors = (["created", "running", "exited", "unknown"] as const).flatMap
     ...base,
     name: "victim",
     state: state === "running" ? ("ready" as const) : base.state,
-    logDirectory: "PODS/default_victim_uid-victim",
   };
   const labels = { "io.kubernetes.pod.uid": "uid-victim", __proto__x: "" };
   return [
@@ -142,7 +125,6 @@ const impostors = (["created", "running", "exited", "unknown"] as const).flatMap
       name,
       image: VICTIM,
       state,
-      logPath: LOGS[3],
       imageVolumes: volume,
       annotations: annotated(HOOKS[3], grace),
     })),
@@ -150,7 +132,7 @@ const impostors = (["created", "running", "exited", "unknown"] as const).flatMap
 });
 
 test.each([
-  ["the worst log paths, hooks and grace periods", withPaths],
+  ["the worst logs, hooks and grace periods", withPaths],
   ["the worst names", withNames],
   ["those that pass for another pod", impostors],
 ])(
@@ -244,17 +226,17 @@ function makeOthers(node: TestNode): string {
       name: container,
       image,
       state,
-      logPath: join(directory, container, "0.log"),
     });
   }
   const outside = join(node.home, "outside");
   for (const file of ["secret", "0.log", "0.log.1"]) put(outside, file, "secret\n");
   const own = join(node.podLogsDir, "default_evil_uid-evil");
   for (const file of ["0.log", "0.log.\u001b[2J", "0.log.\u202e"]) put(own, `main/${file}`);
-  symlinkSync(directory, join(own, "linked"));
+  symlinkSync(join(directory, "app"), join(own, "linked"));
+  symlinkSync(directory, join(own, "app"));
   symlinkSync(outside, join(own, "main", "outside"));
-  symlinkSync(join(directory, "app", "0.log"), join(own, "main", "to-victim.log"));
-  symlinkSync(join(outside, "secret"), join(own, "main", "to-outside.log"));
+  symlinkSync(join(directory, "app", "0.log"), join(own, "main", "0.log.to-victim"));
+  symlinkSync(join(outside, "secret"), join(own, "main", "1.log"));
   symlinkSync(
     join(outside, "secret"),
     join(node.home, "containers", `evil_default_main-${hexId("e")}.log`),
@@ -273,9 +255,7 @@ function makeTrash(node: TestNode): void {
   put(node.podLogsDir, "default_orphan_uid-orphan/app/0.log");
 }
 
-function addEvil({ podLogsDir, home, runtime: { node } }: TestNode, pod: Evil, at: number): void {
-  const place = (text = ""): string =>
-    text.replace("PODS", podLogsDir).replace("OUTSIDE", join(home, "outside"));
+function addEvil({ runtime: { node } }: TestNode, pod: Evil, at: number): void {
   const { sandbox, containers } = pod;
   const sandboxId = hexId(`evil ${at}`);
   node.addImage({
@@ -283,12 +263,9 @@ function addEvil({ podLogsDir, home, runtime: { node } }: TestNode, pod: Evil, a
     repoTags: [`r.example/x${at}${sandbox.name}:1`],
     sizeBytes: 1,
   });
-  node.addSandbox({ ...sandbox, id: sandboxId, logDirectory: place(sandbox.logDirectory) });
-  for (const [index, it] of containers.entries()) {
-    const id = hexId(`evil ${at} ${index}`);
-    // The text of the pod stands beside what the runtime made of it.
-    node.addContainer({ ...it, id, sandboxId, imageRef: EVIL, logPath: place(it.logPath) });
-  }
+  node.addSandbox({ ...sandbox, id: sandboxId });
+  for (const [index, it] of containers.entries())
+    node.addContainer({ ...it, id: hexId(`evil ${at} ${index}`), sandboxId, imageRef: EVIL });
 }
 
 const filesOfOthers = (node: TestNode, outside: string): Readonly<Record<string, string>> => ({

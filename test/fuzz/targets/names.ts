@@ -2,8 +2,9 @@
 
 import { baselineList } from "../../../src/cli/commands/keep.ts";
 import {
-  containerIdOfLogLink,
+  containerOfLogPath,
   imageId,
+  logPathOf,
   podUidOfLogDirectory,
   podUidOfOldLogDirectory,
 } from "../../../src/model/ids.ts";
@@ -159,7 +160,7 @@ const logNames = textTarget(
     ],
     samples: [
       "default_web-0_b5a9c1e2-0000-4000-8000-000000000000",
-      `web_default_app-${HEX}.log`,
+      "default_web-0_b5a9c1e2/app/10.log",
       "b5a9c1e2-0000-4000-8000-000000000000",
     ],
   }),
@@ -169,8 +170,14 @@ const logNames = textTarget(
         holds(text.endsWith(uid) && uid !== "", "the UID does not end the name");
         holds(/^[A-Za-z0-9-]+$/.test(uid) && !text.includes("/"), `${uid} may lead elsewhere`);
       }
-    const id = containerIdOfLogLink(text);
-    if (id !== null) holds(text.endsWith(`-${id}.log`), `${id} is not in the name`);
+    const log = containerOfLogPath(text.split("/"));
+    if (log === null) return;
+    const [podNamespace = "", podName = ""] = text.split("_");
+    same(
+      logPathOf({ ...log, podNamespace, podName })?.join("/"),
+      text,
+      "the path of its container",
+    );
   },
 );
 

@@ -13,7 +13,6 @@ import {
   imageIn,
   imageOfSandbox,
   imageOrigin,
-  logDirectoryOfSandbox,
   sandboxImagesOf,
   sandboxIn,
 } from "../../../src/cri/decode.ts";
@@ -146,9 +145,7 @@ const verbose = textTarget(
   "runtime-verbose",
   jsonOf(
     documents,
-    "imageSpec created rootfs diff_ids image config log_directory sandboxImage runtimeSpec".split(
-      " ",
-    ),
+    "imageSpec created rootfs diff_ids image config sandboxImage runtimeSpec".split(" "),
   ),
   (text) => {
     const info = { info: text, config: text };
@@ -157,7 +154,6 @@ const verbose = textTarget(
       "an empty sandbox image",
     );
     holds(imageOfSandbox(info) !== "", "an empty image of a sandbox");
-    holds(typeof logDirectoryOfSandbox(info) === "string", "a directory that is no text");
     const { chain, builtAt } = imageOrigin(info);
     holds(chain === null || (chain.length > 0 && chain.length <= 1024), "a chain without end");
     holds(builtAt === null || typeof builtAt === "bigint", "no time");

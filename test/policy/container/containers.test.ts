@@ -7,6 +7,7 @@ import { unjudged } from "../../../src/policy/container/containers.ts";
 import {
   againOn,
   ago,
+  danglingLink,
   dead,
   goingContainers,
   goingLogs,
@@ -146,7 +147,7 @@ describe("the minimum age of an hour", () => {
 const deadNode = {
   containers: [at10, at20, at30, dead("b", "c", { state: "created" })],
   sandboxes: [sandboxOf("a", { state: "not-ready" }), sandboxOf("b", { state: "not-ready" })],
-  logs: { ...logsOf("a"), danglingLinks: [{ entry: "x", containerId: "x" }] },
+  logs: { ...logsOf("a"), danglingLinks: [danglingLink({ podUid: podUid("uid-x") })] },
 };
 
 describe("while the pod source is not ready, nothing is removed", () => {
@@ -175,8 +176,9 @@ describe("a hold or the grace period after a boot", () => {
   const blocks = [{ kind: "on-hold", until: null, reason: "an upgrade" }] as const;
 
   test("keeps everything, and reports candidates as blocked", () => {
-    const empty = { ...deadNode, sandboxes: [sandboxOf("e", { state: "not-ready" })] };
-    const pods = judged({ gone: ["uid-a", "uid-b", "uid-e"] });
+    const sandboxes = [sandboxOf("e", { state: "not-ready" })];
+    const empty = { ...deadNode, sandboxes, logs: logsOf("f") };
+    const pods = judged({ gone: ["uid-a", "uid-b", "uid-e", "uid-f"] });
     const plan = planOf(empty, { blocks, pods });
     const decisions = [...plan.containers, ...plan.sandboxes, ...plan.podLogs].map(
       ({ decision: { kind, reason } }) => `${kind} ${reason.kind}`,

@@ -3,7 +3,13 @@
 import { containerId, type PodUid, podUid, sandboxId } from "../../../src/model/ids.ts";
 import type { PodRecord } from "../../../src/model/ledger.ts";
 import type { ContainerPlan } from "../../../src/model/plan.ts";
-import type { Container, LogFacts, PodReading, Sandbox } from "../../../src/model/snapshot.ts";
+import type {
+  Container,
+  DanglingLogLink,
+  LogFacts,
+  PodReading,
+  Sandbox,
+} from "../../../src/model/snapshot.ts";
 import {
   type Duration,
   hours,
@@ -134,6 +140,15 @@ export const noLogs: LogFacts = {
   danglingLinks: [],
   sizeBytes: null,
 };
+
+/** A link to the log of `c` in pod a. */
+export const danglingLink = (change: Partial<DanglingLogLink> = {}): DanglingLogLink => ({
+  entry: "pod-a_default_c.log",
+  podUid: podUid("uid-a"),
+  name: "c",
+  attempt: 0,
+  ...change,
+});
 
 /** Logs with a directory for each of these pods: `default_POD_uid-POD`. */
 export const logsOf = (...pods: readonly string[]): LogFacts => ({

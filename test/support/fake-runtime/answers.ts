@@ -65,7 +65,6 @@ export function sandboxStatusAnswer(sandbox: SandboxDescription, isVerbose: bool
     pid: 4321,
     image: sandbox.image,
     runtimeType: "io.containerd.runc.v2",
-    config: { log_directory: sandbox.logDirectory },
   };
   return {
     status: { ...sandboxMessage(sandbox), network: { ip: sandbox.ip ?? "10.0.0.7" } },
@@ -105,7 +104,6 @@ export function containerStatusMessage(speaker: Speaker, container: ContainerDes
     started_at: nanoseconds(container.createdAt ?? defaultTime).toString(),
     finished_at: hasEnded ? nanoseconds(container.finishedAt ?? defaultTime).toString() : "0",
     mounts: [{ container_path: "/etc/hosts", host_path: "/var/lib/hosts" }, ...volumes],
-    log_path: container.logPath ?? "",
   };
 }
 

@@ -39,7 +39,6 @@ export interface SandboxDescription {
   readonly ip?: string;
   /** What a verbose status names. */
   readonly image?: string;
-  readonly logDirectory?: string;
 }
 
 export interface ContainerDescription {
@@ -57,7 +56,6 @@ export interface ContainerDescription {
   readonly imageId?: string;
   /** References of image volumes. */
   readonly imageVolumes?: readonly string[];
-  readonly logPath?: string;
   /** By default those that Kubernetes sets, from the sandbox. */
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
