@@ -17,7 +17,7 @@ function codesOf(path: string, union: string): readonly string[] {
   const body = text.slice(start, end === -1 ? undefined : start + 1 + end);
   const tagged = [...body.matchAll(/readonly kind: "([a-z-]+)"/g)].map((match) => match[1] ?? "");
   const plain = [...body.matchAll(/^ {2}\| "([a-z-]+)"/gm)].map((match) => match[1] ?? "");
-  const shared = [...body.matchAll(/^ {2}(?:\| )?([A-Z]\w+Reason)\b/gm)].flatMap((match) =>
+  const shared = [...body.matchAll(/(?:^ {2}|[|=] )([A-Z]\w+Reason)\b/gm)].flatMap((match) =>
     codesOf(path, match[1] ?? ""),
   );
   return [...new Set([...tagged, ...plain, ...shared])].filter(
