@@ -67,7 +67,7 @@ describe.each([...releases])("images in use under containerd %s", (release) => {
 });
 
 /** Their removal takes longer than a container takes to start and a list may be old. */
-const NAMES = Array.from({ length: 100 }, (_, at) => `number-${at}`);
+const NAMES = Array.from({ length: 200 }, (_, at) => `number-${at}`);
 
 test("images in use are kept when a container starts from the last candidate during a pass", async () => {
   await using node = await nodeWithApp("1.7", NAMES);
