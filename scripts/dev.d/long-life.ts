@@ -11,7 +11,6 @@ import { parseArgs } from "node:util";
 import { journalOf } from "../../src/engine/journal.ts";
 import { Log } from "../../src/engine/log.ts";
 import type { Engine } from "../../src/gc/ports.ts";
-import { duration } from "../../src/model/time.ts";
 import { Recorder } from "../../src/state/recorder.ts";
 import { State } from "../../src/state/state.ts";
 import { HOUR, MINUTE, Simulation } from "../../test/sim/simulation.ts";
@@ -38,17 +37,12 @@ class RealParts {
   logLines = 0;
   recorder: Recorder | null = null;
 
-  async open({ node }: Simulation): Promise<void> {
+  async open(): Promise<void> {
     const state = await State.open({
       directory: this.directory,
       runDirectory: this.directory,
       userId: process.getuid?.() ?? 0,
       machineId: "",
-      clocks: () => ({
-        wall: node.wall(),
-        uptime: duration(node.uptimeNs()),
-        bootId: node.bootId,
-      }),
       notify: (message) => notices.push(message),
     });
     this.recorder = new Recorder(state);
@@ -130,7 +124,7 @@ async function main(): Promise<number> {
     seed: Number(values.seed),
     refit: (engine, it) => parts.refit(engine, it),
   });
-  await parts.open(sim);
+  await parts.open();
   const walk = new Walk(sim, { podMinutes: 2, shared: 0.5, writesMib: 20_000, breaks: false });
   const counts = { passes: 0, removals: 0 };
   const faults: string[] = [];

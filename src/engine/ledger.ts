@@ -5,7 +5,7 @@ import { volatileMemory } from "../gc/ports.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { Limits } from "../model/limits.ts";
 import type { LedgerMemory } from "../model/ports.ts";
-import { machineId, readClocks, wallClock } from "../node/clock.ts";
+import { machineId, wallClock } from "../node/clock.ts";
 import { lockHolder } from "../node/lock.ts";
 import type { AgesFrom } from "../policy/facts.ts";
 import type { StatePlaces } from "../state/files.ts";
@@ -34,11 +34,7 @@ export async function openState(
     const { ledger } = stateOnDisk(config, self, notify);
     return { memory: volatileMemory(ledger()), recorder: null };
   }
-  const state = await State.open({
-    ...placesOf(config, self),
-    clocks: () => readClocks(),
-    notify,
-  });
+  const state = await State.open({ ...placesOf(config, self), notify });
   const memory: LedgerMemory = {
     current: () => state.ledger,
     replace: (next) => state.keep(next),
@@ -51,7 +47,6 @@ export async function openState(
 export const stateOnDisk = (config: Config, self: Self, notify: Notify): StateReader =>
   openReader({
     ...placesOf(config, self),
-    clocks: () => readClocks(),
     notify,
     // No ledger is closed while its holder lives.
     isOwner: lockHolder(config.values.stateDir) === null,

@@ -1,11 +1,12 @@
 /** The files of a state directory: where they are, whether crigc may use what is there, and how it is put aside. */
 
-import { lstatSync, renameSync, type Stats } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, renameSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
 
-import { messageOf, StoreError, type StoreErrorKind } from "../model/errors.ts";
-import { asRoot, codeOf, mayExist, reasonOf } from "../node/files.ts";
+import { StoreError, type StoreErrorKind } from "../model/errors.ts";
+import { isMap } from "../model/values.ts";
+import { asRoot, codeOf, isAbsent, mayExist, reasonOf } from "../node/files.ts";
 
 /** Changes when a file gets a form that earlier versions of crigc cannot read. */
 export const VERSION = 1;
@@ -32,36 +33,42 @@ export const statePaths = ({
   spareLedger: join(runDirectory, "ledger-unwritten.json"),
 });
 
-/** What a file says of itself. */
-export interface FileHead {
-  readonly version?: unknown;
-  readonly machineId?: unknown;
+/** Why a file cannot be used. */
+export interface Fault {
+  readonly path: string;
+  readonly why: string;
 }
 
-/** Why the content cannot be used here; `null`: it can. */
-export function headFault(head: FileHead | null, { machineId }: StatePlaces): string | null {
-  if (head?.version === undefined) return "crigc did not write it";
-  if (head.version !== VERSION)
-    return `its version is ${JSON.stringify(head.version)}, and this crigc uses ${VERSION}`;
-  const isOther = machineId !== "" && head.machineId !== "" && head.machineId !== machineId;
-  return isOther ? "another machine wrote it" : null;
-}
-
-/** Why crigc must not open what has this name: a pipe would never open. `null`: a file of its own, or nothing. */
-export function fileFault(path: string, { userId }: StatePlaces): string | null {
-  let found: Stats | undefined;
+/** For reading; `null`: there is none. Throws if crigc must not use what has this name. */
+export function openFile(path: string, { userId }: StatePlaces): number | null {
+  let fd: number;
   try {
-    found = lstatSync(path, { throwIfNoEntry: false });
+    // A pipe would never open otherwise.
+    fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (thrown) {
-    throw storeError(`read ${path}`, thrown);
+    if (isAbsent(thrown)) return null;
+    throw thrown;
   }
-  if (found === undefined) return null;
-  if (!found.isFile()) return `it is ${found.isSymbolicLink() ? "a link" : "not a regular file"}`;
-  return found.uid === userId || found.uid === 0 ? null : `it belongs to user ${found.uid}`;
+  const found = fstatSync(fd);
+  if (found.isFile() && (found.uid === userId || found.uid === 0)) return fd;
+  closeSync(fd);
+  throw new Error(found.isFile() ? `it belongs to user ${found.uid}` : "it is not a regular file");
+}
+
+/** Throws if the document that begins a file is none that this crigc can use here. */
+export function checkHead(document: unknown, { machineId }: StatePlaces): void {
+  const { version, machineId: writer }: Readonly<Record<string, unknown>> = isMap(document)
+    ? document
+    : {};
+  if (version === undefined) throw new Error("crigc did not write it");
+  if (version !== VERSION)
+    throw new Error(`its version is ${JSON.stringify(version)}, and this crigc uses ${VERSION}`);
+  if (machineId !== "" && writer !== "" && writer !== machineId)
+    throw new Error("another machine wrote it");
 }
 
 /** Returns the new name. crigc never deletes or replaces what it has put aside. Throws `StoreError`. */
-export function moveAside(path: string, why: string): string {
+export function moveAside({ path, why }: Fault): string {
   try {
     let number = 1;
     while (mayExist(`${path}.aside-${number}`)) number += 1;
@@ -82,9 +89,8 @@ export async function syncDirectory(path: string): Promise<void> {
 export function storeError(attempt: string, thrown: unknown): StoreError {
   if (thrown instanceof StoreError) return thrown;
   const kind = KINDS[codeOf(thrown)] ?? "write";
-  const why = codeOf(thrown) === "" ? messageOf(thrown) : reasonOf(thrown);
   const next = asRoot(thrown) || `; ${ADVICE[kind]}`;
-  return new StoreError(kind, `cannot ${attempt}: ${why}${next}`, { cause: thrown });
+  return new StoreError(kind, `cannot ${attempt}: ${reasonOf(thrown)}${next}`, { cause: thrown });
 }
 
 const KINDS: Readonly<Record<string, StoreErrorKind>> = { ENOSPC: "full", EDQUOT: "full" };

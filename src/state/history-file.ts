@@ -12,15 +12,15 @@ import {
   write,
 } from "node:fs";
 import { open } from "node:fs/promises";
-import { dirname } from "node:path";
 import { promisify } from "node:util";
 
 import { rowJson } from "../model/exact-json.ts";
 import { parsedJson } from "../model/values.ts";
-import { isAbsent } from "../node/files.ts";
+import { isAbsent, reasonOf } from "../node/files.ts";
 import {
-  fileFault,
-  headFault,
+  checkHead,
+  type Fault,
+  openFile,
   statePaths,
   type StatePlaces,
   storeError,
@@ -35,8 +35,6 @@ const LINE_BYTES_MAX = 1024 * 1024;
 const CHUNK_BYTES = 256 * 1024;
 const NEWLINE = 10;
 
-/** How the first line of each file begins. */
-export const FIRST_LINE = '{"record":"file"';
 const firstLine = ({ machineId }: StatePlaces): string =>
   `${rowJson({ record: "file", version: VERSION, machineId })}\n`;
 
@@ -47,11 +45,11 @@ const firstLine = ({ machineId }: StatePlaces): string =>
 export async function appendLines(places: StatePlaces, lines: string): Promise<void> {
   const { history, olderHistory } = statePaths(places);
   try {
-    mkdirSync(dirname(history), { recursive: true, mode: 0o700 });
+    mkdirSync(places.directory, { recursive: true, mode: 0o700 });
     if (await appendTo(history, lines, places)) return;
     await syncHistory(places);
     renameSync(history, olderHistory);
-    await syncDirectory(dirname(history));
+    await syncDirectory(places.directory);
     await appendTo(history, lines, places);
   } catch (thrown) {
     throw storeError(`write ${history}`, thrown);
@@ -97,60 +95,51 @@ export async function syncHistory(places: StatePlaces): Promise<void> {
   try {
     await using file = await open(history, constants.O_RDONLY | constants.O_NONBLOCK);
     await file.sync();
-    await syncDirectory(dirname(history));
+    await syncDirectory(places.directory);
   } catch (thrown) {
     if (!isAbsent(thrown)) throw storeError(`write ${history}`, thrown);
   }
 }
 
-/** Why the file cannot be used; `null`: it can, or there is none. */
-export function historyFault(path: string, places: StatePlaces): string | null {
-  const fault = fileFault(path, places);
-  if (fault !== null) return fault;
-  for (const line of linesIn([path])) {
-    const first = parsedJson(line.toString());
-    // Of a cut-off first line nothing is known.
-    return first === null ? null : headFault(Object(first), places);
-  }
-  return null;
-}
-
-/** Every line, the oldest first. Throws what the filesystem does. */
+/** Every line but the first ones, the oldest first; of a file that cannot be used none. Throws what the filesystem does. */
 export function* historyLines(
   places: StatePlaces,
-  unusable: ReadonlySet<string>,
+  onFault: (fault: Fault) => void,
 ): Generator<Buffer> {
   const { history, olderHistory } = statePaths(places);
-  yield* linesIn([olderHistory, history].filter((path) => !unusable.has(path)));
-}
-
-function* linesIn(paths: readonly string[]): Generator<Buffer> {
-  // All are opened first: a file that becomes the older one meanwhile is read once.
-  const files = new Map<string, number>();
+  const files = new Map<bigint, readonly [path: string, fd: number]>();
+  const refuse = (path: string, thrown: unknown): void => onFault({ path, why: reasonOf(thrown) });
   try {
-    for (const path of paths.toReversed()) {
-      const fd = openForReading(path);
-      if (fd === null) continue;
-      const { dev, ino } = fstatSync(fd, { bigint: true });
-      if (files.has(`${dev}:${ino}`)) closeSync(fd);
-      else files.set(`${dev}:${ino}`, fd);
+    // Both are opened first: a file that becomes the older one meanwhile is read once.
+    for (const path of [history, olderHistory]) {
+      try {
+        const fd = openFile(path, places);
+        if (fd === null) continue;
+        const { ino } = fstatSync(fd, { bigint: true });
+        if (files.has(ino)) closeSync(fd);
+        else files.set(ino, [path, fd]);
+      } catch (thrown) {
+        refuse(path, thrown);
+      }
     }
-    for (const fd of [...files.values()].toReversed()) yield* linesOf(fd);
+    for (const [path, fd] of [...files.values()].toReversed()) {
+      const lines = linesOf(fd);
+      // Of a cut-off first line nothing is known.
+      const first = parsedJson(String(lines.next().value));
+      try {
+        if (first !== null) checkHead(first, places);
+      } catch (thrown) {
+        refuse(path, thrown);
+        continue;
+      }
+      yield* lines;
+    }
   } finally {
-    for (const fd of files.values()) closeSync(fd);
+    for (const [, fd] of files.values()) closeSync(fd);
   }
 }
 
-function openForReading(path: string): number | null {
-  try {
-    return openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-  } catch (thrown) {
-    if (isAbsent(thrown)) return null;
-    throw thrown;
-  }
-}
-
-function* linesOf(fd: number): Generator<Buffer> {
+function* linesOf(fd: number): Generator<Buffer, void> {
   let held = Buffer.alloc(0);
   const chunk = Buffer.alloc(CHUNK_BYTES);
   for (;;) {

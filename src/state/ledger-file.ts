@@ -1,6 +1,6 @@
 /** `ledger.json`: one document that is read whole and replaced whole. */
 
-import { readFileSync, statSync } from "node:fs";
+import { closeSync, readFileSync } from "node:fs";
 import { constants, mkdir, open, rename } from "node:fs/promises";
 import { dirname } from "node:path";
 
@@ -10,8 +10,8 @@ import { rowJson } from "../model/exact-json.ts";
 import { type Ledger, ledgerCodec } from "../model/ledger.ts";
 import { reasonOf } from "../node/files.ts";
 import {
-  fileFault,
-  headFault,
+  checkHead,
+  openFile,
   statePaths,
   type StatePlaces,
   storeError,
@@ -22,9 +22,9 @@ import {
 const head = record({
   version: count,
   machineId: text,
-  /** Written by a process that ended in order and had nothing left to write. */
+  /** Written by a process that ended in order. */
   closed: flag,
-  /** The last record of the history that was in its file then. */
+  /** The last record of the history that it takes into account. */
   lastRecord: count,
 });
 
@@ -35,49 +35,23 @@ export interface LedgerContent {
   readonly machineId: string;
 }
 
-/** A ledger of 10,000 images takes 5 MB. */
-const BYTES_MAX = 512 * 1024 * 1024;
-
 /** `null`: there is none. Throws `StoreError` `corrupt` for what must be moved aside. */
 export function readLedger(
   places: StatePlaces,
   path = statePaths(places).ledger,
 ): LedgerContent | null {
-  const broken = (why: string): StoreError => new StoreError("corrupt", why);
-  const content = textOf(path, places, broken);
-  if (content === null) return null;
-  let document: Record<string, unknown> | null;
+  let fd: number | null = null;
   try {
-    document = Object(JSON.parse(content));
-  } catch {
-    throw broken("it is not JSON");
-  }
-  const fault = headFault(document, places);
-  if (fault !== null) throw broken(fault);
-  try {
+    fd = openFile(path, places);
+    if (fd === null) return null;
+    const document: unknown = JSON.parse(readFileSync(fd, "utf8"));
+    checkHead(document, places);
     return { ...head.read(document), ledger: ledgerCodec.read(document) };
   } catch (thrown) {
-    if (!(thrown instanceof FieldError)) throw thrown;
-    throw broken([...thrown.path, thrown.message].join(": "));
-  }
-}
-
-function textOf(
-  path: string,
-  places: StatePlaces,
-  broken: (why: string) => StoreError,
-): string | null {
-  try {
-    const fault = fileFault(path, places);
-    if (fault !== null) throw broken(fault);
-    const size = statSync(path, { throwIfNoEntry: false })?.size;
-    if (size === undefined) return null;
-    if (size > BYTES_MAX) throw broken(`it has ${size} bytes`);
-    return readFileSync(path, "utf8");
-  } catch (thrown) {
-    if (thrown instanceof StoreError) throw thrown;
-    // A file that cannot be read is of no more use than a broken one.
-    throw broken(reasonOf(thrown));
+    const field = thrown instanceof FieldError ? thrown.path : [];
+    throw new StoreError("corrupt", [...field, reasonOf(thrown)].join(": "), { cause: thrown });
+  } finally {
+    if (fd !== null) closeSync(fd);
   }
 }
 

@@ -145,17 +145,9 @@ export function samplesOf(
 ): readonly DiskSample[] {
   const usage = new Map(plan.images?.usage.map((it) => [it.filesystem.device, it]));
   return filesystems
-    .filter((it) => it.unmeasured === undefined)
-    .map(({ unmeasured: ____, ...it }) => {
-      const {
-        imageUsedBytes: _,
-        imageInodesUsed: __,
-        containerUsedBytes: ___,
-        freeBytes: _____,
-        reservedBytes: ______,
-        ...disk
-      } = it;
+    .filter(({ unmeasured }) => unmeasured === undefined)
+    .map((it) => {
       const { highPercent = null, lowPercent = null } = usage.get(it.device) ?? {};
-      return { ...disk, at: startedAt, highPercent, lowPercent };
+      return { ...it, at: startedAt, highPercent, lowPercent };
     });
 }

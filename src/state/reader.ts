@@ -4,7 +4,6 @@ import type { StoreErrorKind } from "../model/errors.ts";
 import type { DiskSample, PassRow, Regret, Removal } from "../model/history.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { Event } from "../model/pass.ts";
-import type { Clocks } from "../model/snapshot.ts";
 import { duration, fromRfc3339, type Instant, instant, plus } from "../model/time.ts";
 import { statePaths, type StatePlaces, storeError } from "./files.ts";
 import { historyLines } from "./history-file.ts";
@@ -43,7 +42,6 @@ export interface RemovalQuery extends HistoryQuery {
 }
 
 export interface ReaderOptions extends StatePlaces {
-  readonly clocks: () => Clocks;
   readonly notify: (message: string) => void;
   /** Whether no process is writing. */
   readonly isOwner: boolean;
@@ -53,28 +51,26 @@ export type StateReader = ReturnType<typeof openReader>;
 
 /** What cannot be read is reported and missing. The queries throw `StoreError`, and answer with the newest first. */
 export function openReader(options: ReaderOptions) {
-  const { notify, clocks, isOwner } = options;
-  const found = readState(options, { clocks: clocks(), isOwner });
-  const paths = statePaths(options);
-  for (const { path, why } of found.faults) {
-    const next = path === paths.ledger ? "; every image counts as new" : "";
+  const { directory, notify, isOwner } = options;
+  const { ledger, faults } = readState(options, isOwner);
+  for (const { path, why } of faults) {
+    const next = path === statePaths(options).ledger ? "; every image counts as new" : "";
     notify(
       `cannot use ${path}: ${why}${next}; the next crigc gc or crigc run moves the file aside`,
     );
   }
-  const unusable = new Set(found.faults.map(({ path }) => path));
-  const failure: StoreErrorKind | null = unusable.size === 0 ? null : "corrupt";
+  const failure: StoreErrorKind | null = faults.length === 0 ? null : "corrupt";
   const raws = (kind: RecordKind, isWanted: (raw: RawRecord) => boolean): readonly RawRecord[] => {
     const wanted: RawRecord[] = [];
     try {
-      for (const line of historyLines(options, unusable)) {
+      for (const line of historyLines(options, () => undefined)) {
         if (headOf(line)?.record !== kind) continue;
         const raw = rawOf(line);
         if (isWanted(raw)) wanted.push(raw);
       }
       return wanted;
     } catch (thrown) {
-      throw storeError(`read the history in ${options.directory}`, thrown);
+      throw storeError(`read the history in ${directory}`, thrown);
     }
   };
   const newest = <Kind extends RecordKind>(
@@ -89,7 +85,7 @@ export function openReader(options: ReaderOptions) {
   return {
     /** Whether a file could not be used. */
     failure,
-    ledger: (): Ledger => found.ledger,
+    ledger: (): Ledger => ledger,
     removals: (query: RemovalQuery): readonly Removal[] =>
       newest("removal", query, removalFilter(query)),
     passes: (query: PassQuery): readonly PassRow[] =>
@@ -97,7 +93,7 @@ export function openReader(options: ReaderOptions) {
     events: (query: HistoryQuery): readonly Event[] => newest("warning", query),
     /** Images that came back, by when they did. */
     regrets: (query: HistoryQuery): readonly Regret[] => {
-      const returned = returnedImages(raws("removal", isImageGone), found.ledger);
+      const returned = returnedImages(raws("removal", isImageGone), ledger);
       return newestOf(
         returned.filter(({ at }) => isIn(query, at)),
         query,

@@ -13,7 +13,7 @@ import type {
 } from "../model/pass.ts";
 import type { Purpose } from "../model/plan.ts";
 import type { Filesystem } from "../model/snapshot.ts";
-import { hours, type Instant, type ObservedTime } from "../model/time.ts";
+import { hours, type Instant, since } from "../model/time.ts";
 import { containerRemoval, imageRemoval, passRow, samplesOf } from "./pass-rows.ts";
 import type { State } from "./state.ts";
 
@@ -26,7 +26,7 @@ export class Recorder {
   /** How the last pass of each kind ended. */
   readonly #ends = new Map<PassKind, string>();
   /** When the history got the last record of each disk. */
-  readonly #disks: Map<string, ObservedTime>;
+  readonly #disks: Map<string, Instant>;
 
   constructor(state: State) {
     this.state = state;
@@ -65,13 +65,14 @@ export class Recorder {
   }
 
   #recordDisks(pass: Pass, filesystems: readonly Filesystem[]): void {
-    const now = this.state.ledger.watched;
     // The plan of a pass over containers alone has no thresholds.
     if (pass.plan.images === null) return;
     for (const row of samplesOf(pass, filesystems)) {
       const before = this.#disks.get(row.device);
-      if (before !== undefined && now - before < DISKS_APART) continue;
-      this.#disks.set(row.device, now);
+      const passed = before === undefined ? null : since(row.at, before);
+      // A clock that was set back hides no disk.
+      if (passed !== null && passed >= 0n && passed < DISKS_APART) continue;
+      this.#disks.set(row.device, row.at);
       this.state.append({ record: "disk", row });
     }
   }

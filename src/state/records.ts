@@ -1,6 +1,6 @@
 /** The records of the history, each as one line of JSON. */
 
-import { type Codec, FieldError, watchedNs } from "../model/codec.ts";
+import { type Codec, FieldError } from "../model/codec.ts";
 import { rowJson } from "../model/exact-json.ts";
 import {
   type DiskSample,
@@ -10,9 +10,7 @@ import {
   removal,
   sample,
 } from "../model/history.ts";
-import { type ImageId, imageId } from "../model/ids.ts";
 import { type Event, event } from "../model/pass.ts";
-import { type ObservedTime, watched } from "../model/time.ts";
 import { parsedJson } from "../model/values.ts";
 
 interface Rows {
@@ -35,48 +33,28 @@ const codecs: { readonly [Kind in RecordKind]: Codec<RowOf<Kind>> } = {
   disk: sample,
 };
 
-/** How each line begins, so that most need not be parsed. */
-export interface LineHead {
-  readonly record: string;
-  /** Counts the records of this state directory. */
-  readonly seq: number;
-  /** The ledger's age clock when it was recorded. */
-  readonly watched: ObservedTime;
-}
-
+/** `seq`: counts the records of this state directory. */
 export const recordLine = <Kind extends RecordKind>(
-  { seq, watched: at }: Pick<LineHead, "seq" | "watched">,
+  seq: number,
   { record, row }: HistoryRecord<Kind>,
-): string =>
-  `${rowJson({ record, seq, watchedNs: watchedNs.write(at), ...Object(codecs[record].write(row)) })}\n`;
+): string => `${rowJson({ record, seq, ...Object(codecs[record].write(row)) })}\n`;
 
-const HEAD = /^\{"record":"(\w+)","seq":(\d{1,15}),"watchedNs":"?(\d{1,19})"?,/;
+/** How each line begins, so that most need not be parsed. */
+const HEAD = /^\{"record":"(\w+)","seq":(\d{1,15}),/;
 const HEAD_BYTES_MAX = 100;
+const CLOSE = "}".charCodeAt(0);
 
 /** `null`: no whole record. */
-export function headOf(line: Buffer): LineHead | null {
+export function headOf(line: Buffer): { readonly record: string; readonly seq: number } | null {
   if (line.at(-1) !== CLOSE) return null;
   const found = HEAD.exec(line.toString("latin1", 0, HEAD_BYTES_MAX));
-  if (found === null) return null;
-  const [, record = "", seq, at = ""] = found;
-  return { record, seq: Number(seq), watched: watched(BigInt(at)) };
+  return found === null ? null : { record: found[1] ?? "", seq: Number(found[2]) };
 }
-
-const CLOSE = "}".charCodeAt(0);
 
 /** A record as it stands in the file. */
 export type RawRecord = Readonly<Record<string, unknown>>;
 
 export const rawOf = (line: Buffer): RawRecord => Object(parsedJson(line.toString()));
-
-/** The ID at the beginning of a removal's line; `null`: not an image. */
-export const imageIn = (line: Buffer): ImageId | null => {
-  const [, id] = IMAGE.exec(line.toString("latin1", 0, IMAGE_BYTES_MAX)) ?? [];
-  return id === undefined ? null : imageId(id);
-};
-
-const IMAGE = /^[^[]*"kind":"image","subject":"([^"]+)"/;
-const IMAGE_BYTES_MAX = 512;
 
 export const isImageGone = ({ kind, result }: RawRecord): boolean =>
   kind === "image" && (result === "removed" || result === "already-gone");

@@ -44,7 +44,9 @@ export async function crigc(argv: readonly string[], around: Around = {}): Promi
     open: async () =>
       ({ askAgent: noAgent, agentHolding: async () => null, ...around.open }) as Openers,
   };
-  const code = await dispatch(argv, around.env ?? {}, world);
+  // An agent of the machine that runs the tests is none of theirs.
+  const env = around.env ?? { CRIGC_RUN_DIR: "/nonexistent/run" };
+  const code = await dispatch(argv, env, world);
   return { code, stdout, stderr };
 }
 

@@ -2,20 +2,13 @@
 
 import { join } from "node:path";
 
-import type { Clocks } from "../../src/model/snapshot.ts";
-import { duration, instantFromMs } from "../../src/model/time.ts";
+import { instantFromMs } from "../../src/model/time.ts";
 import type { StatePlaces } from "../../src/state/files.ts";
 import { openReader } from "../../src/state/reader.ts";
 import { Recorder } from "../../src/state/recorder.ts";
 import { State } from "../../src/state/state.ts";
 
 export const now = instantFromMs(Date.parse("2026-01-02T03:04:05Z"));
-
-export const clocksAt = (uptime: bigint, bootId = "boot"): Clocks => ({
-  wall: now,
-  uptime: duration(uptime),
-  bootId,
-});
 
 export const placesOf = (
   directory: string,
@@ -28,7 +21,6 @@ export const placesOf = (
 });
 
 interface Opening {
-  readonly clocks?: Clocks;
   readonly machineId?: string;
   /** `run` beside the state directory by default. */
   readonly runDirectory?: string;
@@ -38,7 +30,6 @@ export async function write(directory: string, opening: Opening = {}) {
   const notices: string[] = [];
   const state = await State.open({
     ...placesOf(directory, opening),
-    clocks: () => opening.clocks ?? clocksAt(1n),
     notify: (notice) => notices.push(notice),
   });
   return { state, store: new Recorder(state), notices, close: () => closed(state) };
@@ -53,7 +44,6 @@ export function read(
   const notices: string[] = [];
   const reader = openReader({
     ...placesOf(directory, opening),
-    clocks: () => opening.clocks ?? clocksAt(1n),
     notify: (notice) => notices.push(notice),
     isOwner,
   });

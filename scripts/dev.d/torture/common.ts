@@ -4,7 +4,6 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 
 import type { Ledger } from "../../../src/model/ledger.ts";
-import { readClocks } from "../../../src/node/clock.ts";
 import { openReader } from "../../../src/state/reader.ts";
 import type { FakeRuntime } from "../../../test/support/fake-runtime/server.ts";
 import type { Random } from "../../../test/support/random.ts";
@@ -60,7 +59,6 @@ export function readState(directory: string): Recorded {
     runDirectory: directory,
     userId: 0,
     machineId: "",
-    clocks: () => readClocks(),
     notify: (message) => notices.push(message),
     isOwner: false,
   });

@@ -35,12 +35,12 @@ const held = (until: Instant | null, reason = "moving"): Places => ({
   state: { kind: "held", until, since: NOW, reason },
 });
 
-test.each<[string, string, Places?]>([
+test.each<[string, string, Places]>([
   // The reason is stored unchanged.
-  ["is set with a reason", "hold 90m --reason disk\u001bswap"],
-  ["is refused without a time", "hold 0s"],
-  ["is refused without a unit", "hold 30"],
-  ["is released where there is none", "release"],
+  ["is set with a reason", "hold 90m --reason disk\u001bswap", {}],
+  ["is refused without a time", "hold 0s", {}],
+  ["is refused without a unit", "hold 30", {}],
+  ["is released where there is none", "release", {}],
   ["is released while in force", "release", held(plus(NOW, minutes(30)), "disk swap")],
   ["is released after it expired", "release", { found: true }],
   ["is released though it is unreadable", "release", held(null, "it is torn")],

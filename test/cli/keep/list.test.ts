@@ -110,8 +110,8 @@ async function baseline(words: readonly string[], around: Surroundings = {}) {
 const odd = { ...app, id: imageId("odd!"), repoTags: [] };
 const nothing = { images: { images: [] }, text: "gone:1\n" };
 
-test.each<[string, string, Surroundings?]>([
-  ["writes the ID and the tags of every image", ""],
+test.each<[string, string, Surroundings]>([
+  ["writes the ID and the tags of every image", "", {}],
   ["keeps existing lines", "", { text: "gone:1\nregistry.example/app:v1\n" }],
   ["drops them with --replace", "--replace", { text: "gone:1\n" }],
   ["does not touch an empty list", "", { text: "" }],
@@ -120,15 +120,15 @@ test.each<[string, string, Surroundings?]>([
   ["replaces a damaged list if told to", "--replace", { text: "a b\n" }],
   ["writes nothing if no image is listed", "", nothing],
   ["sets no stamp if no image is listed", "--once", nothing],
-  ["sets its stamp", "--once"],
+  ["sets its stamp", "--once", {}],
   ["does nothing when run again", "--once", { stamp: "2026-01-01T00:00:00Z" }],
   ["fails if the stamp cannot be written", "--once", { stampFails: true }],
   ["reports an image that it cannot keep", "", { images: { images: [app, odd] } }],
-  ["writes nothing in a dry run", "--dry-run --once"],
+  ["writes nothing in a dry run", "--dry-run --once", {}],
 ])("keep baseline %s", async (_, line, around) => {
   const words = line.split(" ").filter((word) => word !== "");
   const { code, stdout, stderr, stamp, text } = await baseline(words, around);
   const said = [`exit ${code}, stamp ${stamp}`, stdout, stderr, text ?? "no file"];
   expect(said.join("\n")).toMatchSnapshot();
-  if (code !== 0 && around?.stampFails !== true) expect(text).toBe(around?.text ?? null);
+  if (code !== 0 && around.stampFails !== true) expect(text).toBe(around.text ?? null);
 });
