@@ -101,49 +101,52 @@ export async function syncHistory(places: StatePlaces): Promise<void> {
   }
 }
 
-/** Every line but the first ones, the oldest first; of a file that cannot be used none. Throws what the filesystem does. */
+/** Every line but the first of each file, the oldest first; none of a file that cannot be used. */
 export function* historyLines(
   places: StatePlaces,
   onFault: (fault: Fault) => void,
 ): Generator<Buffer> {
-  const { history, olderHistory } = statePaths(places);
-  const files = new Map<bigint, readonly [path: string, fd: number]>();
-  const refuse = (path: string, thrown: unknown): void => onFault({ path, why: reasonOf(thrown) });
+  const files = openHistory(places, onFault);
   try {
-    // Both are opened first: a file that becomes the older one meanwhile is read once.
-    for (const path of [history, olderHistory]) {
-      try {
-        const fd = openFile(path, places);
-        if (fd === null) continue;
-        const { ino } = fstatSync(fd, { bigint: true });
-        if (files.has(ino)) closeSync(fd);
-        else files.set(ino, [path, fd]);
-      } catch (thrown) {
-        refuse(path, thrown);
-      }
-    }
-    for (const [path, fd] of [...files.values()].toReversed()) {
+    for (const fd of files.toReversed()) {
       const lines = linesOf(fd);
-      // Of a cut-off first line nothing is known.
-      const first = parsedJson(String(lines.next().value));
-      try {
-        if (first !== null) checkHead(first, places);
-      } catch (thrown) {
-        refuse(path, thrown);
-        continue;
-      }
+      lines.next();
       yield* lines;
     }
   } finally {
-    for (const [, fd] of files.values()) closeSync(fd);
+    for (const fd of files) closeSync(fd);
   }
+}
+
+/** Both at once and the newer first: one that becomes the older file meanwhile is read once. */
+function openHistory(places: StatePlaces, onFault: (fault: Fault) => void): readonly number[] {
+  const { history, olderHistory } = statePaths(places);
+  const files = new Map<bigint, number>();
+  for (const path of [history, olderHistory]) {
+    let fd: number | null = null;
+    try {
+      fd = openFile(path, places);
+      if (fd === null) continue;
+      const { ino } = fstatSync(fd, { bigint: true });
+      // Of a cut-off first line nothing is known.
+      const first = parsedJson(String(linesOf(fd).next().value));
+      if (first !== null) checkHead(first, places);
+      if (files.has(ino)) closeSync(fd);
+      else files.set(ino, fd);
+    } catch (thrown) {
+      if (fd !== null) closeSync(fd);
+      onFault({ path, why: reasonOf(thrown) });
+    }
+  }
+  return [...files.values()];
 }
 
 function* linesOf(fd: number): Generator<Buffer, void> {
   let held = Buffer.alloc(0);
   const chunk = Buffer.alloc(CHUNK_BYTES);
-  for (;;) {
-    const length = readSync(fd, chunk, 0, CHUNK_BYTES, null);
+  for (let at = 0; ;) {
+    const length = readSync(fd, chunk, 0, CHUNK_BYTES, at);
+    at += length;
     const text = Buffer.concat([held, chunk.subarray(0, length)]);
     let from = 0;
     for (let end = text.indexOf(NEWLINE); end >= 0; end = text.indexOf(NEWLINE, from)) {

@@ -24,7 +24,7 @@ export const folderRules: Readonly<Record<string, FolderRule>> = {
     folders: ["model"],
     packages: ["node:*", "valibot", "bun:ffi", "bun:jsc", "Bun"],
   },
-  state: { folders: ["model", "node", "policy"], packages: ["node:*", "Bun"] },
+  state: { folders: ["model", "node"], packages: ["node:*", "Bun"] },
   report: { folders: ["model"], packages: ["Bun", "yaml"] },
   engine: {
     folders: ["model", "policy", "config", "gc", "cri", "node", "report", "state"],
