@@ -113,16 +113,25 @@ class RunningAgent {
 
   /** From here on commands run in this agent. */
   #serve(
-    { agent, engine: { journal, memory }, recorder }: Attached,
+    { agent, engine: { journal, memory, passes }, recorder }: Attached,
     { endpoint }: Connected,
   ): void {
     this.#owner = (progressed) => ({
       endpoint,
       memory,
+      passes,
       recorder,
       progressed,
       journal: {
         ...journal,
+        imageDone: (id, item) => {
+          progressed();
+          journal.imageDone(id, item);
+        },
+        containerDone: (id, item) => {
+          progressed();
+          journal.containerDone(id, item);
+        },
         passEnded: (pass, seen) => {
           journal.passEnded(pass, seen);
           agent.commandEnded(pass, seen);
@@ -177,7 +186,6 @@ class RunningAgent {
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const closer of this.#closers.toReversed()) await closer();
-    this.#log.flush();
   }
 }
 

@@ -73,15 +73,10 @@ export function journalOf(options: JournalOptions): Journal {
 
 function logImage(log: Log, passId: PassId, { candidate, trigger, result, took }: ImageItem): void {
   const { image } = candidate;
-  const name = imageName(image);
   const { id, sizeBytes } = image;
-  logRemoval(log, result.kind, {
-    what: `image ${name}`,
-    topic: `image/${id}`,
-    message: `Image ${name}: ${imageResultWords(result)}`,
-    why: imageTrigger.text(trigger),
-    fields: { image: id, trigger: trigger.kind, sizeBytes, tookMs: toMs(took), passId },
-  });
+  const line = { what: `image ${imageName(image)}`, topic: `image/${id}`, result: result.kind };
+  const fields = { image: id, trigger: trigger.kind, sizeBytes, tookMs: toMs(took), passId };
+  logRemoval(log, line, [imageResultWords(result), imageTrigger.text(trigger)], fields);
 }
 
 function logContainerItem(
@@ -89,34 +84,39 @@ function logContainerItem(
   passId: PassId,
   item: ContainerItem | SandboxItem | LogItem,
 ): void {
-  const what = removalName(item);
-  const why = podReasons.text(item.reason);
-  const message = capitalised(`${what}: ${removalResultWords(item.result)}`);
-  const fields = { ...figuresOf(item), passId };
-  logRemoval(log, item.result.kind, { what, topic: `removal/${idOf(item)}`, message, why, fields });
+  const { what, id, ...figures } = figuresOf(item);
+  const words = [removalResultWords(item.result), podReasons.text(item.reason)] as const;
+  const fields = { ...figures, passId };
+  logRemoval(log, { what, topic: `removal/${id}`, result: item.result.kind }, words, fields);
   if ("logError" in item && item.logError !== null)
-    log.recurring(`logs/${idOf(item)}`, `Logs of ${what}: ${item.logError}`, fields);
+    log.recurring(`logs/${id}`, `Logs of ${what}: ${item.logError}`, fields);
 }
 
-/** Instances of a container have its name in common. */
-function idOf(item: ContainerItem | SandboxItem | LogItem): string {
-  if ("planned" in item) return item.planned.container.id;
-  return "sandbox" in item ? item.sandbox.id : item.entry;
+/** Instances of a container have its name in common, so its ID tells them apart. */
+function figuresOf(item: ContainerItem | SandboxItem | LogItem) {
+  const what = removalName(item);
+  if ("planned" in item) {
+    const { planned, logFiles, logBytes } = item;
+    const { id } = planned.container;
+    return { what, id, container: id, logFiles, logBytes };
+  }
+  if ("sandbox" in item) return { what, id: item.sandbox.id, sandbox: item.sandbox.id };
+  return { what, id: item.entry, entry: item.entry, logBytes: item.bytes };
 }
 
 interface RemovalLine {
   readonly what: string;
   readonly topic: string;
-  readonly message: string;
-  readonly why: string;
-  readonly fields: JsonObject;
+  readonly result: (ImageItem | ContainerItem)["result"]["kind"];
 }
 
 function logRemoval(
   log: Log,
-  result: ImageItem["result"]["kind"] | ContainerItem["result"]["kind"],
-  { what, topic, message, why, fields }: RemovalLine,
+  { what, topic, result }: RemovalLine,
+  [outcome, why]: readonly [outcome: string, why: string],
+  fields: JsonObject,
 ): void {
+  const message = capitalised(`${what}: ${outcome}`);
   if (result === "failed") return log.failure(topic, message, fields);
   if (result === "ghost") return log.recurring(topic, message, fields);
   if (result === "skipped") return log.info(3, message, fields);
@@ -124,71 +124,46 @@ function logRemoval(
   log.info(2, `${message} (${why})`, fields);
 }
 
-function figuresOf(item: ContainerItem | SandboxItem | LogItem): JsonObject {
-  if ("planned" in item) {
-    const { logFiles, logBytes } = item;
-    return { container: item.planned.container.id, logFiles, logBytes };
-  }
-  return "sandbox" in item
-    ? { sandbox: item.sandbox.id }
-    : { entry: item.entry, logBytes: item.bytes };
-}
-
-/** Each at its level; removals are logged as they happen. */
-function logPassEnd(log: Log, pass: Pass): void {
-  const speaker = log.named(pass.kind);
-  explainImages(speaker, pass);
-  logSteps(speaker, pass);
-  logContainerErrors(speaker, pass);
-  logSummary(speaker, pass);
-}
-
-function logSummary(log: Log, pass: Pass): void {
-  const topic = `pass/${pass.kind}`;
+/** Removals are logged as they happen. */
+function logPassEnd(all: Log, pass: Pass): void {
+  const log = all.named(pass.kind);
   const title = capitalised(passTitle(pass.kind));
+  const topic = `pass/${pass.kind}`;
   const fields = summaryFields(pass);
+  const errors = pass.containers?.errors ?? [];
   const failed = pass.error ?? pass.images?.error ?? null;
   const isIdle = !didSomething(pass);
+  explainImages(log, pass);
+  logSteps(log, pass);
+  // The agent logs why its loop of containers failed.
+  if (pass.containers !== null && pass.kind !== "container-gc") {
+    const what = `${title}: containers and logs`;
+    if (errors.length === 0) log.success(`${topic}/containers`, what);
+    else log.failure(`${topic}/containers`, `${what}: ${errors.join("; ")}`, { passId: pass.id });
+  }
   if (failed !== null) return log.failure(topic, `${title} failed: ${failed}`, fields);
-  // The agent logs once why that loop failed.
-  if (pass.kind === "container-gc" && isIdle && (pass.containers?.errors ?? []).length > 0) return;
+  if (pass.kind === "container-gc" && isIdle && errors.length > 0) return;
   // Comes every few seconds while the pressure lasts: without figures the line is identical, so it is folded.
   if (pass.kind === "pressure" && !hasRemoved(pass))
-    return log.recurring(topic, emptySummary(pass), fields);
+    return log.recurring(topic, emptySummary(pass, title), fields);
   if (!isCutOff(pass)) log.success(topic, title);
   log.info(isIdle ? 2 : 1, passSummary(pass), fields);
 }
 
-/** What the container half could not read or do; the rest of the pass continued. */
-function logContainerErrors(log: Log, { kind, id, containers }: Pass): void {
-  // The agent logs why that loop failed.
-  if (containers === null || kind === "container-gc") return;
-  const topic = `pass/${kind}/containers`;
-  const what = `${capitalised(passTitle(kind))}: containers and logs`;
-  if (containers.errors.length === 0) {
-    log.success(topic, what);
-    return;
-  }
-  log.failure(topic, `${what}: ${containers.errors.join("; ")}`, { passId: id });
-}
-
-function emptySummary(pass: Pass): string {
-  const { kind, containers, images, purpose, plan } = pass;
+/** What blocks removal is named without figures that change all the time. */
+function emptySummary(pass: Pass, title: string): string {
+  const { containers, images, purpose, plan } = pass;
+  const blocked = (blocks: readonly ImageBlock[] = []): string =>
+    blocks.slice(0, 1).map(({ kind }) => `: ${imageBlock.title(kind)}`).join("");
   const ends = present([
     containers !== null &&
       containers.end !== "done" &&
-      `containers: ${endWords(containers.end)}${blockedBy(plan.containers?.blocks)}`,
+      `containers: ${endWords(containers.end)}${blocked(plan.containers?.blocks)}`,
     images !== null &&
-      `images: ${endWords(images.end, purpose.kind)}${blockedBy(plan.images?.blocks)}`,
+      `images: ${endWords(images.end, purpose.kind)}${blocked(plan.images?.blocks)}`,
   ]);
   const what = didSomething(pass) ? "removed nothing" : "found nothing to remove";
-  return `${capitalised(passTitle(kind))} ${what}${ends.length === 0 ? "" : ` (${ends.join("; ")})`}`;
-}
-
-/** What blocks removal, without figures that change all the time. */
-function blockedBy(blocks: readonly ImageBlock[] = []): string {
-  const [block] = blocks;
-  return block === undefined ? "" : `: ${imageBlock.title(block.kind)}`;
+  return `${title} ${what}${ends.length === 0 ? "" : ` (${ends.join("; ")})`}`;
 }
 
 /** Figures of the summary line; the JSON log also has the timed steps. */
@@ -211,13 +186,9 @@ function summaryFields(pass: Pass): JsonObject {
   };
 }
 
-function logSteps(log: Log, pass: Pass): void {
-  if (!log.enabled(4)) return;
-  for (const step of pass.steps)
-    log.info(4, `Step ${step.name}${step.error === null ? "" : `: ${step.error}`}`, {
-      passId: pass.id,
-      tookMs: toMs(step.took),
-    });
+function logSteps(log: Log, { id: passId, steps }: Pass): void {
+  for (const { name, error, took } of steps)
+    log.info(4, `Step ${name}${error === null ? "" : `: ${error}`}`, { passId, tookMs: toMs(took) });
 }
 
 function explainImages(log: Log, pass: Pass): void {

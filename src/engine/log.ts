@@ -1,11 +1,11 @@
-/** The log: one line per fact, as text or JSON. Folds identical failures and reports success after failure. */
+/** The log: one line per fact, as text or JSON. A condition that lasts is logged when it begins, changes and ends. */
 
 import { fstatSync } from "node:fs";
 
 import type { Config } from "../config/config.ts";
 import type { Environment } from "../config/settings.ts";
 import type { Verbosity } from "../model/ports.ts";
-import { type Duration, duration, type Instant, minutes, since, toRfc3339 } from "../model/time.ts";
+import { duration, type Instant, minutes, since, toRfc3339 } from "../model/time.ts";
 import { wallClock } from "../node/clock.ts";
 import { type Json, type JsonObject, toJson } from "../report/document.ts";
 import { clean } from "../report/terminal.ts";
@@ -13,8 +13,6 @@ import { counted, humanDuration } from "../report/words.ts";
 
 export type LogFormat = "text" | "json";
 export type Severity = "info" | "warning" | "error";
-/** Fields after the sentence; names end in their unit, as in JSON documents. */
-type Fields = JsonObject;
 
 export interface LogEntry {
   readonly at: Instant;
@@ -24,7 +22,8 @@ export interface LogEntry {
   /** The component: a loop, `config`, `control`. */
   readonly component: string;
   readonly message: string;
-  readonly fields: Fields;
+  /** Names end in their unit, as in JSON documents. */
+  readonly fields: JsonObject;
 }
 
 export interface LogOptions {
@@ -37,19 +36,18 @@ export interface LogOptions {
 
 /** Failures of one topic in a row. */
 interface Series {
-  /** The newest occurrence. */
-  entry: LogEntry;
-  writtenAt: Instant;
-  /** Since it was last logged. */
-  unwritten: number;
+  readonly message: string;
+  readonly writtenAt: Instant;
+  /** Since then. */
+  readonly unwritten: number;
   /** Without warnings, which are no failures. */
-  failures: number;
+  readonly failures: number;
   readonly firstAt: Instant;
 }
 
-/** A repeated failure is logged again after this. */
-const FOLD_WINDOW = minutes(10);
-/** Maximum number of series; the one that failed longest ago is dropped first. */
+/** A failure that repeats is logged again after this. */
+const REPEAT_AFTER = minutes(10);
+/** The series that failed longest ago is dropped first. */
 const SERIES_MAX = 256;
 
 export class Log {
@@ -64,37 +62,32 @@ export class Log {
     this.#series = series;
   }
 
-  info(verbosity: Verbosity, message: string, fields: Fields = {}): void {
-    if (this.enabled(verbosity)) this.#say({ ...this.#entry("info", message, fields), verbosity });
+  info(verbosity: Verbosity, message: string, fields: JsonObject = {}): void {
+    if (this.enabled(verbosity)) this.#write("info", message, fields, verbosity);
   }
 
-  warning(message: string, fields: Fields = {}): void {
-    this.#say(this.#entry("warning", message, fields));
+  warning(message: string, fields: JsonObject = {}): void {
+    this.#write("warning", message, fields);
   }
 
-  error(message: string): void {
-    this.#say(this.#entry("error", message, {}));
-  }
-
-  /** A failure that may repeat: identical ones of a topic are folded into one line with a count. */
-  failure(topic: string, message: string, fields: Fields = {}): void {
-    this.#fold(topic, this.#entry("error", message, fields));
+  /** A failure that may repeat: an identical one of its topic is logged again after ten minutes. */
+  failure(topic: string, message: string, fields: JsonObject = {}): void {
+    this.#fold(topic, "error", message, fields);
   }
 
   /** Like `failure`, as a warning. */
-  recurring(topic: string, message: string, fields: Fields = {}): void {
-    this.#fold(topic, this.#entry("warning", message, fields));
+  recurring(topic: string, message: string, fields: JsonObject = {}): void {
+    this.#fold(topic, "warning", message, fields);
   }
 
   /** Logs that `what` succeeds again, if the topic had failed. */
   success(topic: string, what: string): void {
-    const ended = this.#series.get(topic);
-    if (ended === undefined) return;
+    const { failures, firstAt } = this.#series.get(topic) ?? { failures: 0, firstAt: 0n as Instant };
     this.#series.delete(topic);
-    if (ended.failures === 0) return;
-    const took = humanDuration(atLeastZero(since(this.#options.now(), ended.firstAt)));
-    const message = `${what} succeeded after ${counted(ended.failures, "failure")} in ${took}`;
-    this.#say({ ...this.#entry("info", message, {}), verbosity: 0 });
+    if (failures === 0) return;
+    const took = since(this.#options.now(), firstAt);
+    const span = humanDuration(took < 0n ? duration(0n) : took);
+    this.#write("info", `${what} succeeded after ${counted(failures, "failure")} in ${span}`, {}, 0);
   }
 
   enabled(verbosity: Verbosity): boolean {
@@ -106,83 +99,44 @@ export class Log {
     return new Log(this.#options, component, this.#series);
   }
 
-  /** Writes the folded counts; before the program ends. */
-  flush(): void {
-    const now = this.#options.now();
-    for (const series of this.#series.values()) this.#writeCount(series, now);
-  }
-
-  #entry(severity: Severity, message: string, fields: Fields): LogEntry {
+  #fold(topic: string, severity: Severity, message: string, fields: JsonObject): void {
     const at = this.#options.now();
-    return { at, severity, verbosity: null, component: this.#component, message, fields };
-  }
-
-  #say(entry: LogEntry): void {
-    for (const series of this.#series.values())
-      if (isDue(series, entry.at)) this.#writeCount(series, entry.at);
-    this.#write(entry);
-  }
-
-  /** Logs the rest of an older series, then the failure, unless it is a repetition. */
-  #fold(topic: string, entry: LogEntry): void {
-    const { at, severity } = entry;
-    const another = severity === "error" ? 1 : 0;
-    const known = this.#series.get(topic);
+    const lasting = withoutNumbers(message);
+    const before = this.#series.get(topic);
+    const { firstAt = at, failures = 0 } = before ?? {};
+    const isSame = before?.message === lasting;
+    const age = since(at, before?.writtenAt ?? at);
+    // If the wall clock was set back, it is logged at once.
+    const isDue = !isSame || age >= REPEAT_AFTER || age < 0n;
+    const unwritten = isSame ? before.unwritten + 1 : 1;
     this.#series.delete(topic);
-    const { failures = 0, firstAt = at } = known ?? {};
-    if (known !== undefined && lasting(known.entry.message) === lasting(entry.message)) {
-      known.entry = entry;
-      known.failures += another;
-      known.unwritten += 1;
-      this.#series.set(topic, known);
-      if (isDue(known, at)) this.#writeCount(known, at);
-      return;
-    }
     this.#series.set(topic, {
-      entry,
-      writtenAt: at,
-      unwritten: 0,
-      failures: failures + another,
+      message: lasting,
       firstAt,
+      failures: failures + (severity === "error" ? 1 : 0),
+      writtenAt: isDue ? at : (before?.writtenAt ?? at),
+      unwritten: isDue ? 0 : unwritten,
     });
-    if (known !== undefined) this.#writeCount(known, at);
-    const [oldest] = this.#series;
-    if (this.#series.size > SERIES_MAX && oldest !== undefined) {
-      this.#series.delete(oldest[0]);
-      this.#writeCount(oldest[1], at);
-    }
-    this.#write(entry);
+    const [oldest] = this.#series.keys();
+    if (this.#series.size > SERIES_MAX && oldest !== undefined) this.#series.delete(oldest);
+    if (!isDue) return;
+    this.#write(severity, message, unwritten > 1 ? { ...fields, repeated: unwritten } : fields);
   }
 
-  /** The newest occurrence with the number of those that were not logged. */
-  #writeCount(series: Series, now: Instant): void {
-    const { entry, unwritten: repeated } = series;
-    if (repeated === 0) return;
-    series.unwritten = 0;
-    series.writtenAt = now;
-    this.#write(repeated === 1 ? entry : { ...entry, fields: { ...entry.fields, repeated } });
-  }
-
-  #write(entry: LogEntry): void {
-    this.#options.sink(logLine(entry, this.#options.format), entry.severity);
+  #write(
+    severity: Severity,
+    message: string,
+    fields: JsonObject,
+    verbosity: number | null = null,
+  ): void {
+    const { now, format, sink } = this.#options;
+    const entry = { at: now(), severity, verbosity, component: this.#component, message, fields };
+    sink(logLine(entry, format), severity);
   }
 }
 
-/** Without the numbers of temporary files, which differ in each error of a full disk: `.tmp-images.json393028135`. */
-const lasting = (message: string): string => message.replaceAll(/\d{6,}/g, "");
-
-/** If the wall clock was set back, a series is due at once instead of staying silent for that long. */
-function isDue({ unwritten, writtenAt }: Series, now: Instant): boolean {
-  const age = since(now, writtenAt);
-  return unwritten > 0 && (age >= FOLD_WINDOW || age < 0n);
-}
-
-const atLeastZero = (span: Duration): Duration => (span < 0n ? duration(0n) : span);
-
-const logForm = ({ values }: Config): Pick<LogOptions, "format" | "verbosity"> => ({
-  format: values["logging.format"],
-  verbosity: values["logging.verbosity"],
-});
+/** Numbers of temporary files differ in each error of a full disk: `.tmp-images.json393028135`. */
+const withoutNumbers = (message: string): string => message.replaceAll(/\d{6,}/g, "");
 
 export interface LogStream {
   readonly stderr: (text: string) => void;
@@ -193,7 +147,8 @@ export interface LogStream {
 /** The log on stderr. */
 export const logOf = (config: Config, { stderr, logPrefix }: LogStream): Log =>
   new Log({
-    ...logForm(config),
+    format: config.values["logging.format"],
+    verbosity: config.values["logging.verbosity"],
     sink: (line, severity) => stderr(`${logPrefix(severity)}${line}\n`),
     now: wallClock,
   });

@@ -69,7 +69,7 @@ const reading = (config: () => Config, { runtime, host, owner }: Opened) => ({
     silent: new Backoff(timer),
   },
   timer,
-  passes: new PassMemory(timer),
+  passes: owner?.passes ?? new PassMemory(timer),
   limits: () => config().limits,
   hold: () => readHold(config().values.stateDir),
   startedAt: null,
@@ -116,7 +116,7 @@ export async function openEngine(options: CollectorOptions) {
     remover: values.dryRun ? noRemover : logDeleter(values),
     hooks: { get: sendHook },
     commit: commitBy([...self.program, COMMIT_PROCESS]),
-    journal: owner === null || values.dryRun ? own : both(owner, own),
+    journal: owner === null || values.dryRun ? own : both(owner.journal, own),
   };
   return {
     engine,
@@ -152,42 +152,17 @@ const stateOf = ({ memory, recorder }: Owner, { dryRun }: Config["values"]) =>
   dryRun ? { memory: volatileMemory(memory.current()), recorder: null } : { memory, recorder };
 
 /** The agent records the pass, and the command logs it for its caller. */
-function both({ journal, progressed }: Owner, own: Journal): Journal {
+function both(...journals: readonly Journal[]): Journal {
+  const each = (tell: (journal: Journal) => void): void => journals.forEach(tell);
   return {
-    passStarted: (start) => {
-      journal.passStarted(start);
-      own.passStarted(start);
-    },
-    imageDone: (id, item) => {
-      progressed();
-      journal.imageDone(id, item);
-      own.imageDone(id, item);
-    },
-    containerDone: (id, item) => {
-      progressed();
-      journal.containerDone(id, item);
-      own.containerDone(id, item);
-    },
-    passEnded: (pass, seen) => {
-      journal.passEnded(pass, seen);
-      own.passEnded(pass, seen);
-    },
-    event: (event) => {
-      journal.event(event);
-      own.event(event);
-    },
-    say: (verbosity, message) => {
-      journal.say(verbosity, message);
-      own.say(verbosity, message);
-    },
-    failed: (topic, message) => {
-      journal.failed(topic, message);
-      own.failed(topic, message);
-    },
-    succeeded: (topic, what) => {
-      journal.succeeded(topic, what);
-      own.succeeded(topic, what);
-    },
+    passStarted: (start) => each((it) => it.passStarted(start)),
+    imageDone: (id, item) => each((it) => it.imageDone(id, item)),
+    containerDone: (id, item) => each((it) => it.containerDone(id, item)),
+    passEnded: (pass, seen) => each((it) => it.passEnded(pass, seen)),
+    event: (event) => each((it) => it.event(event)),
+    say: (verbosity, message) => each((it) => it.say(verbosity, message)),
+    failed: (topic, message) => each((it) => it.failed(topic, message)),
+    succeeded: (topic, what) => each((it) => it.succeeded(topic, what)),
   };
 }
 

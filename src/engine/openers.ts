@@ -142,7 +142,6 @@ async function openCollector(
     [Symbol.asyncDispose]: async () => {
       connected.runtime.close();
       await close();
-      log.flush();
       lock?.release();
     },
   };

@@ -1,6 +1,7 @@
 /** Who holds a node: its locks, and what the agent shares with the commands that it runs. */
 
 import type { Config } from "../config/config.ts";
+import type { PassMemory } from "../gc/pass-memory.ts";
 import type { Journal } from "../gc/ports.ts";
 import { HostError, usageError } from "../model/errors.ts";
 import type { LedgerMemory } from "../model/ports.ts";
@@ -40,6 +41,7 @@ export interface Owner {
   /** Of the runtime that it holds. */
   readonly endpoint: string;
   readonly memory: LedgerMemory;
+  readonly passes: PassMemory;
   /** `null`: nothing is recorded. */
   readonly recorder: Recorder | null;
   /** Log, history, metrics and status of the agent. */

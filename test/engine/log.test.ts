@@ -102,26 +102,16 @@ const series: readonly (readonly [string, (it: Recorded) => void, readonly strin
     ["a", "a repeated=10"],
   ],
   [
-    "a count that is due is written with the next line of any kind",
-    ({ log, wait }) => {
-      fail(log, "a", "a", "a");
-      wait(11);
-      log.info(0, "Something else");
-    },
-    ["a", "a repeated=2", "Something else"],
-  ],
-  [
-    "another failure of the same topic is written at once, after the count of the one before",
+    "another failure of the same topic is written at once",
     ({ log }) => fail(log, "a", "a", "a", "b"),
-    ["a", "a repeated=2", "b"],
+    ["a", "b"],
   ],
   [
     "a failure that names another temporary file each time is the same one",
     ({ log }) => {
       for (const number of [393028135, 4277012971, 471026183]) fail(log, `no .tmp-${number}`);
-      log.flush();
     },
-    ["no .tmp-393028135", "no .tmp-471026183 repeated=2"],
+    ["no .tmp-393028135"],
   ],
   [
     "the first success after failures says how many there were, and ends the series",
@@ -144,7 +134,7 @@ const series: readonly (readonly [string, (it: Recorded) => void, readonly strin
       log.recurring("pass", "idle");
       log.success("pass", "Image collection");
     },
-    ["idle", "idle", "idle", "a", "idle", "Image collection succeeded after 1 failure in 0s"],
+    ["idle", "idle", "a", "idle", "Image collection succeeded after 1 failure in 0s"],
   ],
   [
     "failures are still logged when the clock was set back",
@@ -154,14 +144,6 @@ const series: readonly (readonly [string, (it: Recorded) => void, readonly strin
       fail(log, "a");
     },
     ["a", "a"],
-  ],
-  [
-    "counts that are still held back are written once at the end",
-    ({ log }) => {
-      fail(log, "a", "a", "a");
-      for (const _ of [1, 2]) log.flush();
-    },
-    ["a", "a repeated=2"],
   ],
   [
     "failures of pod logs alone are logged in addition to the pass summary, and so is their end",
@@ -233,13 +215,12 @@ test.each(series)("%s", (_, act, expected) => {
   expect(sentences(it.lines)).toEqual(expected);
 });
 
-test("failures of very many topics take bounded memory, and no count is lost", () => {
+test("failures of very many topics take bounded memory", () => {
   const { log, lines } = recorded();
   for (const _ of [1, 2]) log.failure("first", "a");
   for (let i = 0; i < 1000; i += 1) log.failure(`topic ${i}`, "b");
-  expect(lines.filter((line) => line.includes("repeated="))).toHaveLength(0);
   log.failure("first", "a");
-  expect(lines).toHaveLength(1003);
+  expect(lines).toHaveLength(1002);
 });
 
 const failed = { kind: "failed", step: "remove", message: "busy", code: "failed" } as const;
