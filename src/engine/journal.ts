@@ -74,9 +74,13 @@ export function journalOf(options: JournalOptions): Journal {
 function logImage(log: Log, passId: PassId, { candidate, trigger, result, took }: ImageItem): void {
   const { image } = candidate;
   const { id, sizeBytes } = image;
-  const line = { what: `image ${imageName(image)}`, topic: `image/${id}`, result: result.kind };
-  const fields = { image: id, trigger: trigger.kind, sizeBytes, tookMs: toMs(took), passId };
-  logRemoval(log, line, [imageResultWords(result), imageTrigger.text(trigger)], fields);
+  logRemoval(log, `image/${id}`, {
+    what: `image ${imageName(image)}`,
+    result: result.kind,
+    outcome: imageResultWords(result),
+    why: imageTrigger.text(trigger),
+    fields: { image: id, trigger: trigger.kind, sizeBytes, tookMs: toMs(took), passId },
+  });
 }
 
 function logContainerItem(
@@ -85,9 +89,14 @@ function logContainerItem(
   item: ContainerItem | SandboxItem | LogItem,
 ): void {
   const { what, id, ...figures } = figuresOf(item);
-  const words = [removalResultWords(item.result), podReasons.text(item.reason)] as const;
   const fields = { ...figures, passId };
-  logRemoval(log, { what, topic: `removal/${id}`, result: item.result.kind }, words, fields);
+  logRemoval(log, `removal/${id}`, {
+    what,
+    result: item.result.kind,
+    outcome: removalResultWords(item.result),
+    why: podReasons.text(item.reason),
+    fields,
+  });
   if ("logError" in item && item.logError !== null)
     log.recurring(`logs/${id}`, `Logs of ${what}: ${item.logError}`, fields);
 }
@@ -106,16 +115,14 @@ function figuresOf(item: ContainerItem | SandboxItem | LogItem) {
 
 interface RemovalLine {
   readonly what: string;
-  readonly topic: string;
   readonly result: (ImageItem | ContainerItem)["result"]["kind"];
+  readonly outcome: string;
+  readonly why: string;
+  readonly fields: JsonObject;
 }
 
-function logRemoval(
-  log: Log,
-  { what, topic, result }: RemovalLine,
-  [outcome, why]: readonly [outcome: string, why: string],
-  fields: JsonObject,
-): void {
+function logRemoval(log: Log, topic: string, line: RemovalLine): void {
+  const { what, result, outcome, why, fields } = line;
   const message = capitalised(`${what}: ${outcome}`);
   if (result === "failed") return log.failure(topic, message, fields);
   if (result === "ghost") return log.recurring(topic, message, fields);
@@ -154,7 +161,10 @@ function logPassEnd(all: Log, pass: Pass): void {
 function emptySummary(pass: Pass, title: string): string {
   const { containers, images, purpose, plan } = pass;
   const blocked = (blocks: readonly ImageBlock[] = []): string =>
-    blocks.slice(0, 1).map(({ kind }) => `: ${imageBlock.title(kind)}`).join("");
+    blocks
+      .slice(0, 1)
+      .map(({ kind }) => `: ${imageBlock.title(kind)}`)
+      .join("");
   const ends = present([
     containers !== null &&
       containers.end !== "done" &&
@@ -188,7 +198,10 @@ function summaryFields(pass: Pass): JsonObject {
 
 function logSteps(log: Log, { id: passId, steps }: Pass): void {
   for (const { name, error, took } of steps)
-    log.info(4, `Step ${name}${error === null ? "" : `: ${error}`}`, { passId, tookMs: toMs(took) });
+    log.info(4, `Step ${name}${error === null ? "" : `: ${error}`}`, {
+      passId,
+      tookMs: toMs(took),
+    });
 }
 
 function explainImages(log: Log, pass: Pass): void {

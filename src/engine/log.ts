@@ -26,6 +26,8 @@ export interface LogEntry {
   readonly fields: JsonObject;
 }
 
+type Line = Omit<LogEntry, "at" | "component">;
+
 export interface LogOptions {
   readonly format: LogFormat;
   readonly verbosity: number;
@@ -63,31 +65,33 @@ export class Log {
   }
 
   info(verbosity: Verbosity, message: string, fields: JsonObject = {}): void {
-    if (this.enabled(verbosity)) this.#write("info", message, fields, verbosity);
+    if (this.enabled(verbosity)) this.#write({ severity: "info", verbosity, message, fields });
   }
 
   warning(message: string, fields: JsonObject = {}): void {
-    this.#write("warning", message, fields);
+    this.#write({ severity: "warning", verbosity: null, message, fields });
   }
 
   /** A failure that may repeat: an identical one of its topic is logged again after ten minutes. */
   failure(topic: string, message: string, fields: JsonObject = {}): void {
-    this.#fold(topic, "error", message, fields);
+    this.#fold(topic, { severity: "error", verbosity: null, message, fields });
   }
 
   /** Like `failure`, as a warning. */
   recurring(topic: string, message: string, fields: JsonObject = {}): void {
-    this.#fold(topic, "warning", message, fields);
+    this.#fold(topic, { severity: "warning", verbosity: null, message, fields });
   }
 
   /** Logs that `what` succeeds again, if the topic had failed. */
   success(topic: string, what: string): void {
-    const { failures, firstAt } = this.#series.get(topic) ?? { failures: 0, firstAt: 0n as Instant };
+    const ended = this.#series.get(topic);
     this.#series.delete(topic);
-    if (failures === 0) return;
+    if (ended === undefined || ended.failures === 0) return;
+    const { failures, firstAt } = ended;
     const took = since(this.#options.now(), firstAt);
     const span = humanDuration(took < 0n ? duration(0n) : took);
-    this.#write("info", `${what} succeeded after ${counted(failures, "failure")} in ${span}`, {}, 0);
+    const message = `${what} succeeded after ${counted(failures, "failure")} in ${span}`;
+    this.#write({ severity: "info", verbosity: 0, message, fields: {} });
   }
 
   enabled(verbosity: Verbosity): boolean {
@@ -99,39 +103,32 @@ export class Log {
     return new Log(this.#options, component, this.#series);
   }
 
-  #fold(topic: string, severity: Severity, message: string, fields: JsonObject): void {
+  #fold(topic: string, line: Line): void {
     const at = this.#options.now();
-    const lasting = withoutNumbers(message);
-    const before = this.#series.get(topic);
-    const { firstAt = at, failures = 0 } = before ?? {};
-    const isSame = before?.message === lasting;
-    const age = since(at, before?.writtenAt ?? at);
+    const message = withoutNumbers(line.message);
+    const known = this.#series.get(topic);
+    const same = known?.message === message ? known : null;
+    const age = since(at, same?.writtenAt ?? at);
     // If the wall clock was set back, it is logged at once.
-    const isDue = !isSame || age >= REPEAT_AFTER || age < 0n;
-    const unwritten = isSame ? before.unwritten + 1 : 1;
+    const isDue = same === null || age >= REPEAT_AFTER || age < 0n;
+    const unwritten = (same?.unwritten ?? 0) + 1;
     this.#series.delete(topic);
     this.#series.set(topic, {
-      message: lasting,
-      firstAt,
-      failures: failures + (severity === "error" ? 1 : 0),
-      writtenAt: isDue ? at : (before?.writtenAt ?? at),
+      message,
+      firstAt: known?.firstAt ?? at,
+      failures: (known?.failures ?? 0) + (line.severity === "error" ? 1 : 0),
+      writtenAt: isDue ? at : same.writtenAt,
       unwritten: isDue ? 0 : unwritten,
     });
     const [oldest] = this.#series.keys();
     if (this.#series.size > SERIES_MAX && oldest !== undefined) this.#series.delete(oldest);
-    if (!isDue) return;
-    this.#write(severity, message, unwritten > 1 ? { ...fields, repeated: unwritten } : fields);
+    const repeated = unwritten > 1 ? { repeated: unwritten } : {};
+    if (isDue) this.#write({ ...line, fields: { ...line.fields, ...repeated } });
   }
 
-  #write(
-    severity: Severity,
-    message: string,
-    fields: JsonObject,
-    verbosity: number | null = null,
-  ): void {
+  #write(line: Line): void {
     const { now, format, sink } = this.#options;
-    const entry = { at: now(), severity, verbosity, component: this.#component, message, fields };
-    sink(logLine(entry, format), severity);
+    sink(logLine({ at: now(), component: this.#component, ...line }, format), line.severity);
   }
 }
 

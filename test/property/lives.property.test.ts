@@ -69,7 +69,7 @@ function list(memory: Memory, clocks: Clocks, listed: ReadonlyMap<string, string
       });
 }
 
-function look(
+function observe(
   memory: Memory,
   clocks: Clocks,
   node: { readonly listed: ReadonlyMap<string, string>; readonly used: ReadonlySet<string> },
@@ -235,7 +235,7 @@ class Life {
 
   async #detect({ engine, state }: Process): Promise<void> {
     await detect(engine, new AbortController().signal);
-    look(this.#memory, this.#clocks, this.#node);
+    observe(this.#memory, this.#clocks, this.#node);
     await flushed(state);
     this.#saved = structuredClone(this.#memory);
   }
@@ -260,7 +260,7 @@ class Life {
   async #gc({ engine, state }: Process): Promise<void> {
     const { world } = this.#fake;
     const before = this.#node;
-    look(this.#memory, this.#clocks, before);
+    observe(this.#memory, this.#clocks, before);
     const known = structuredClone(this.#memory);
     await runFakePass({ engine }, { purpose: { kind: "all-unused" }, containers: "none" });
     await flushed(state);
