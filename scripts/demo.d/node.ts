@@ -66,9 +66,7 @@ export function demoNode(): NodeDescription {
   const ago = (minutes: number): string => new Date(Date.now() - minutes * 60_000).toISOString();
   return {
     images: OLD_IMAGES.map(imageDescription),
-    sandboxes: [
-      { ...POD, state: "ready", createdAt: ago(600), image: "registry.k8s.io/pause:3.8" },
-    ],
+    sandboxes: [{ ...POD, state: "ready", createdAt: ago(600) }],
     containers: [
       {
         id: hexId("web"),

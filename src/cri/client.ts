@@ -1,6 +1,5 @@
 /** A container runtime, as two separate parts: one reads it, one changes it. */
 import { RuntimeError, type RuntimeErrorKind } from "../model/errors.ts";
-import { type SandboxId } from "../model/ids.ts";
 import type { CallRecord, RuntimeReader, RuntimeWriter } from "../model/ports.ts";
 import type { RuntimeInfo } from "../model/snapshot.ts";
 import { type Duration, toMs } from "../model/time.ts";
@@ -11,7 +10,6 @@ import {
   decodeSandboxDetail,
   decodeVersion,
   decodeWritableLayers,
-  imageOfSandbox,
   imageOrigin,
   sandboxImagesOf,
 } from "./decode.ts";
@@ -68,15 +66,6 @@ interface Channels {
 /** The calls that read: everything observation needs, and nothing that could change the runtime. */
 export function makeReader(channels: Channels): RuntimeReader {
   const { runtime, image, onNewEntry } = channels;
-  const sandbox = async <Result>(
-    id: SandboxId,
-    { verbose, ...options }: CallOptions & { readonly verbose: boolean },
-    decode: (answer: Answer<"PodSandboxStatus">) => Result,
-  ) => {
-    const request = { pod_sandbox_id: id, verbose };
-    const call = runtime.call("PodSandboxStatus", request, { ...options, about: id, decode });
-    return nullIf("not-found", call);
-  };
   return {
     info: async (signal) => runtimeInfo(channels, signal),
     ...makeLists({ runtime, image, onNewEntry }),
@@ -85,12 +74,11 @@ export function makeReader(channels: Channels): RuntimeReader {
       const options = { about: id, signal, decode };
       return nullIf("not-found", runtime.call("ContainerStatus", { container_id: id }, options));
     },
-    sandboxImage: async (id, signal) =>
-      sandbox(id, { verbose: true, mostMs: SANDBOX_IMAGE_MS_MAX, signal }, ({ info }) =>
-        imageOfSandbox(info),
-      ),
-    sandboxDetail: async (id, signal) =>
-      sandbox(id, { verbose: false, signal }, ({ status }) => decodeSandboxDetail(id, status)),
+    sandboxDetail: async (id, signal) => {
+      const decode = ({ status }: Answer<"PodSandboxStatus">) => decodeSandboxDetail(id, status);
+      const options = { about: id, signal, decode };
+      return nullIf("not-found", runtime.call("PodSandboxStatus", { pod_sandbox_id: id }, options));
+    },
     imageStatus: async (reference, signal) => {
       const decode = (it: ImageStatus) => (it.image === null ? null : decodeImage(it.image));
       const options = { about: reference, signal, decode };
@@ -120,9 +108,6 @@ export function makeReader(channels: Channels): RuntimeReader {
 }
 
 type ImageStatus = Answer<"ImageStatus">;
-
-/** The runtime queries the pod process, which may hang, and the image is protected in other ways too. */
-const SANDBOX_IMAGE_MS_MAX = 10_000;
 
 async function runtimeInfo(channels: Channels, signal: AbortSignal): Promise<RuntimeInfo> {
   const { runtime, endpoint, imageEndpoint } = channels;

@@ -213,19 +213,6 @@ export function sandboxImagesOf(info: Info): readonly string[] {
   return [...found];
 }
 
-/**
- * `image` at the top level of a sandbox's "info" on containerd and CRI-O. CRI-O without pause containers omits it: the
- * name is then only in an annotation of the sandbox's runtime specification.
- */
-export function imageOfSandbox(info: Info): string | null {
-  const document = parsedJson(info["info"] ?? "");
-  const names = [
-    at(document, ["image"]),
-    at(document, ["runtimeSpec", "annotations", "io.kubernetes.cri-o.ImageName"]),
-  ];
-  return names.find((name): name is string => typeof name === "string" && name !== "") ?? null;
-}
-
 /** More than any real image has (overlayfs mounts at most 500); a document that names more is not trusted. */
 const LAYERS_MAX = 1024;
 

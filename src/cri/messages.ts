@@ -81,7 +81,6 @@ interface Answers {
       readonly state: number;
       readonly network: { readonly ip: string } | null;
     } | null;
-    readonly info: Strings;
   };
   readonly StopPodSandbox: Empty;
   readonly RemovePodSandbox: Empty;
@@ -118,7 +117,7 @@ interface Requests {
   readonly Version: Empty;
   readonly Status: { readonly verbose: boolean };
   readonly ListPodSandbox: { readonly filter: { readonly state: State | null } | null };
-  readonly PodSandboxStatus: ForSandbox & { readonly verbose: boolean };
+  readonly PodSandboxStatus: ForSandbox;
   readonly StopPodSandbox: ForSandbox;
   readonly RemovePodSandbox: ForSandbox;
   readonly ListContainers: { readonly filter: ContainerFilterMessage | null };

@@ -48,7 +48,7 @@ interface Silence {
 }
 
 /**
- * Containers and sandboxes that timed out: skipped for a while, longer each time. Lasts as long as the process. A restart of
+ * Containers that timed out: skipped for a while, longer each time. Lasts as long as the process. A restart of
  * the runtime ends it once for each, no further time: the call may be what makes the runtime crash.
  */
 export class Backoff {

@@ -1,11 +1,11 @@
-/** Details of containers, sandboxes and images that lists lack: read once each, then taken from the ledger. */
+/** Details of containers and images that lists lack: read once each, then taken from the ledger. */
 
-import { type FailureCode, failureCode, messageOf } from "../model/errors.ts";
-import type { ContainerId, ImageId, SandboxId } from "../model/ids.ts";
+import { failureCode, messageOf } from "../model/errors.ts";
+import type { ContainerId, ImageId } from "../model/ids.ts";
 import type { ImageOrigin, Ledger } from "../model/ledger.ts";
 import type { Limits } from "../model/limits.ts";
 import type { LedgerMemory, RuntimeReader } from "../model/ports.ts";
-import type { Container, Image, ImageVolumes, Sandbox, Snapshot } from "../model/snapshot.ts";
+import type { Container, Image, ImageVolumes, Snapshot } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
 import { byObject, sameOr } from "../policy/by-object.ts";
 import { rememberOrigins } from "../policy/origins.ts";
@@ -15,7 +15,7 @@ import { askAll, type Backoff, NotAsked } from "./calls.ts";
  * Known from the ledger, or from an earlier snapshot of the same pass. The maps are returned again if they have all that is
  * listed, so that results cached by them still hold.
  */
-export type Details = Pick<Snapshot, "imageVolumes" | "containerEnds" | "sandboxImages">;
+export type Details = Pick<Snapshot, "imageVolumes" | "containerEnds">;
 
 export interface DetailNeed {
   /** Whether the runtime can mount images at all. */
@@ -24,10 +24,9 @@ export interface DetailNeed {
   readonly ends: boolean;
 }
 
-export const knownFromLedger = ({ containers, sandboxImages }: Ledger): Details => ({
+export const knownFromLedger = ({ containers }: Ledger): Details => ({
   imageVolumes: volumesOf(containers),
   containerEnds: endsOf(containers),
-  sandboxImages,
 });
 
 const volumesOf = byObject((containers: Ledger["containers"]) => {
@@ -63,12 +62,12 @@ export async function readContainerDetails(
     silent,
   }: {
     readonly containers: readonly Container[];
-    readonly known: Pick<Details, "imageVolumes" | "containerEnds">;
+    readonly known: Details;
     readonly need: DetailNeed;
     readonly silent: Backoff;
   },
   signal: AbortSignal,
-): Promise<Pick<Details, "imageVolumes" | "containerEnds">> {
+): Promise<Details> {
   const isKnown = (id: ContainerId) => known.imageVolumes.get(id)?.kind === "known";
   if (!need.ends && containers.every(({ id }) => isKnown(id))) return known;
   const volumes = new Map<ContainerId, ImageVolumes>();
@@ -102,57 +101,6 @@ export async function readContainerDetails(
   );
   return { imageVolumes: sameOr(known.imageVolumes, volumes), containerEnds: ends };
 }
-
-/**
- * The images that the sandboxes' own status names. This is one of several protections of the sandbox image, so a broken
- * sandbox must not stop collection: the next pass reads a failed status again, and after a timeout crigc waits five
- * minutes, so that no pass is delayed by it.
- */
-export async function readSandboxImages(
-  runtime: Pick<RuntimeReader, "sandboxImage">,
-  {
-    sandboxes,
-    known,
-    silent,
-    notAsked,
-  }: {
-    readonly sandboxes: readonly Sandbox[];
-    readonly known: Details["sandboxImages"];
-    readonly silent: Backoff;
-    /** In this pass, because others did not answer. */
-    readonly notAsked: Set<SandboxId>;
-  },
-  signal: AbortSignal,
-): Promise<Details["sandboxImages"]> {
-  if (sandboxes.every(({ id }) => known.has(id))) return known;
-  const images = new Map<SandboxId, string>();
-  const toAsk: SandboxId[] = [];
-  for (const { id } of sandboxes) {
-    const image = known.get(id);
-    if (image !== undefined) images.set(id, image);
-    else if (!notAsked.has(id) && silent.leftAlone(id) === undefined) toAsk.push(id);
-  }
-  await askAll(
-    toAsk,
-    async (id) => {
-      try {
-        images.set(id, (await runtime.sandboxImage(id, signal)) ?? "");
-        silent.note(id, false);
-      } catch (thrown) {
-        // A lost connection says nothing of the sandboxes.
-        if (signal.aborted || !LOST.has(failureCode(thrown))) throw thrown;
-      }
-    },
-    (id, thrown, isUnanswered) => {
-      if (signal.aborted) throw thrown;
-      if (thrown instanceof NotAsked) notAsked.add(id);
-      else if (isUnanswered) silent.note(id, true);
-    },
-  );
-  return sameOr(known, images);
-}
-
-const LOST: ReadonlySet<FailureCode> = new Set(["unreachable", "cancelled"]);
 
 interface OriginsRead {
   readonly origins: ReadonlyMap<ImageId, ImageOrigin>;

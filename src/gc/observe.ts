@@ -1,7 +1,6 @@
 /** Takes snapshots of the node for one pass: every list complete, or an error and no snapshot. */
 
 import { HostError, messageOf } from "../model/errors.ts";
-import type { SandboxId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { DiskReader, HostReader, RuntimeReader } from "../model/ports.ts";
 import type { Filesystem, Resolution, Snapshot } from "../model/snapshot.ts";
@@ -14,20 +13,14 @@ import { imageUseOf } from "../policy/disk.ts";
 import { referencesToResolve } from "../policy/image/usage.ts";
 import { imageVolumesSupported } from "../policy/version.ts";
 import { askAll, type Backoff } from "./calls.ts";
-import {
-  type DetailNeed,
-  type Details,
-  knownFromLedger,
-  readContainerDetails,
-  readSandboxImages,
-} from "./details.ts";
+import { type DetailNeed, type Details, knownFromLedger, readContainerDetails } from "./details.ts";
 import { PodLists } from "./pod-lists.ts";
 
 export interface ObservePorts {
   readonly runtime: RuntimeReader;
   readonly disk: DiskReader;
   readonly host: HostReader;
-  /** Containers and sandboxes whose status was not answered; kept from pass to pass. */
+  /** Containers whose status was not answered; kept from pass to pass. */
   readonly silent: Backoff;
 }
 
@@ -47,8 +40,6 @@ export class Observer {
   readonly #ports: ObservePorts;
   readonly #imagesListed: (images: Snapshot["images"]) => void;
   readonly pods: PodLists;
-  /** Sandboxes whose status this pass leaves to the next. */
-  readonly #notAsked = new Set<SandboxId>();
 
   /** `imagesListed`: called with every list of images, even if what comes after it fails. */
   constructor(
@@ -71,7 +62,6 @@ export class Observer {
   ): Promise<Snapshot> {
     const { runtime, disk, host, silent } = this.#ports;
     this.pods.expect(ledger);
-    this.#notAsked.clear();
     const [info, [lists, clocks], reported, logs, keep] = await Promise.all([
       runtime.info(signal),
       // Time is read after the lists: an image that arrived while a slow runtime answered must not count as older than it
@@ -111,8 +101,8 @@ export class Observer {
     listed();
     const need = { volumes: imageVolumesSupported(previous.runtime), ends: false };
     const asked = { known: previous, need };
-    const { imageVolumes, sandboxImages } = await this.#details(lists, asked, signal);
-    const facts = { ...previous, ...lists, imageVolumes, sandboxImages };
+    const { imageVolumes } = await this.#details(lists, asked, signal);
+    const facts = { ...previous, ...lists, imageVolumes };
     const resolutions = await this.#resolve(referencesToResolve(facts), signal);
     return readPodDirectories(host, { ...facts, resolutions });
   }
@@ -124,22 +114,13 @@ export class Observer {
   }
 
   async #details(
-    { containers, sandboxes }: Listed,
+    { containers }: Listed,
     { known, need }: { readonly known: Details; readonly need: DetailNeed },
     signal: AbortSignal,
   ): Promise<Details> {
     const { runtime, silent } = this.#ports;
-    const notAsked = this.#notAsked;
-    silent.retain(() => new Set([...containers, ...sandboxes].map(({ id }) => id)));
-    const [{ imageVolumes, containerEnds }, sandboxImages] = await Promise.all([
-      readContainerDetails(runtime, { containers, known, need, silent }, signal),
-      readSandboxImages(
-        runtime,
-        { sandboxes, known: known.sandboxImages, silent, notAsked },
-        signal,
-      ),
-    ]);
-    return { imageVolumes, containerEnds, sandboxImages };
+    silent.retain(() => new Set(containers.map(({ id }) => id)));
+    return readContainerDetails(runtime, { containers, known, need, silent }, signal);
   }
 
   /** Returns the previous object if nothing changed, so that results cached by it still hold. */

@@ -36,9 +36,9 @@ export class PodLists {
   }
 
   /** From now on a list may lack what is in the ledger only if it no longer exists. */
-  expect({ containers, sandboxImages }: Pick<Ledger, "containers" | "sandboxImages">): void {
+  expect({ containers, sandboxes }: Pick<Ledger, "containers" | "sandboxes">): void {
     this.#containers.expect(containers.keys());
-    this.#sandboxes.expect(sandboxImages.keys());
+    this.#sandboxes.expect(sandboxes);
   }
 
   /**

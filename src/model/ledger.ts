@@ -6,7 +6,7 @@ import {
   chains,
   durationNs,
   flag,
-  inField,
+  list,
   mapBy,
   nullable,
   type Of,
@@ -96,8 +96,6 @@ export const ledgerMaps = {
   images: mapBy("id", imageId, record(imageFields)),
   containers: mapBy("id", containerId, container),
   pods: mapBy("uid", podUid, pod),
-  /** The image that a sandbox's own status names, read once; "" if it names none. */
-  sandboxImages: mapBy("id", sandboxId, inField("name", text)),
   origins: mapBy("id", imageId, origin),
   /** By the last chain of the run. */
   layers: mapBy("last", chainId, layerRun),
@@ -121,6 +119,8 @@ export const stateFields = {
   ageRestartDue: flag,
   /** Whether any container was listed at the last observation. */
   hadContainers: flag,
+  /** Listed at the last observation. */
+  sandboxes: list(branded(sandboxId)),
 };
 
 /** The whole ledger, as in a recorded node. */
@@ -138,10 +138,10 @@ export const emptyLedger: Ledger = {
   ageRestartedWatched: null,
   ageRestartDue: false,
   hadContainers: false,
+  sandboxes: [],
   images: new Map(),
   containers: new Map(),
   pods: new Map(),
-  sandboxImages: new Map(),
   origins: new Map(),
   layers: new Map(),
 };

@@ -70,8 +70,6 @@ export interface RuntimeReader {
   containerDetail(id: ContainerId, signal: AbortSignal): Promise<ContainerDetail | null>;
   /** `null`: the runtime has no such sandbox. */
   sandboxDetail(id: SandboxId, signal: AbortSignal): Promise<SandboxDetail | null>;
-  /** The image that the sandbox's own status names; `null` if it names none or the sandbox no longer exists. */
-  sandboxImage(id: SandboxId, signal: AbortSignal): Promise<string | null>;
   /** `null`: the runtime has no such image. */
   imageStatus(reference: string, signal: AbortSignal): Promise<Image | null>;
   /** The sizes of writable layers; `null` if the runtime does not report them. */

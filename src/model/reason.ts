@@ -18,8 +18,7 @@ export type ImageUser =
       readonly name: string;
       readonly podName: string;
     }
-  | { readonly kind: "pod-spec"; readonly uid: PodUid }
-  | { readonly kind: "sandbox"; readonly id: SandboxId };
+  | { readonly kind: "pod-spec"; readonly uid: PodUid };
 
 export interface NotSelected {
   readonly kind: "not-selected";

@@ -21,7 +21,6 @@ import {
   time,
 } from "./codec.ts";
 import { containerId, imageId, podUid, sandboxId } from "./ids.ts";
-import { ledgerMaps } from "./ledger.ts";
 import { compared } from "./values.ts";
 
 /** An image as the runtime lists it. */
@@ -265,8 +264,6 @@ export const snapshotCodec = record({
   containerEnds: mapBy("id", containerId, inField("finishedAt", time)),
   /** By reference, for every reference that no listed image has. */
   resolutions: mapBy("reference", String, resolution),
-  /** Images that sandboxes' own status names, by sandbox. */
-  sandboxImages: ledgerMaps.sandboxImages,
   filesystems: list(record(filesystemFields)),
   pods: podReading,
   /** Read after the lists; `null` without the kubelet's directory of pods, absent if not read. */

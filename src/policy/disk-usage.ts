@@ -121,7 +121,6 @@ function namespacesOf({
 }: ImageUsageFacts["snapshot"]): (reason: ImageKeepReason) => readonly (string | null)[] {
   const namespaces = new Map<string, string>([
     ...sandboxes.map((one) => [one.podUid, one.namespace] as const),
-    ...sandboxes.map((one) => [one.id, one.namespace] as const),
     ...containers.map((one) => [one.id, one.podNamespace] as const),
   ]);
   return (reason) => {

@@ -50,14 +50,10 @@ export function remember(given: Remember): Ledger {
     ageRestartedWatched: ledger.ageRestartDue ? now : ledger.ageRestartedWatched,
     ageRestartDue: false,
     hadContainers: snapshot.containers.length > 0,
+    sandboxes: snapshot.sandboxes.map(({ id }) => id),
     images,
     containers,
     pods: input.pods,
-    sandboxImages: keyed(
-      ledger.sandboxImages,
-      snapshot.sandboxes,
-      ({ id }) => snapshot.sandboxImages.get(id) ?? ledger.sandboxImages.get(id),
-    ),
     // Layers are read apart from observations.
     ...rememberOrigins(ledger, snapshot.images, new Map()),
   };
@@ -127,7 +123,7 @@ export const forgetRemoved = (
   ...ledger,
   hadContainers: ledger.hadContainers && removed.remaining > 0,
   containers: without(ledger.containers, removed.containers),
-  sandboxImages: without(ledger.sandboxImages, removed.sandboxes),
+  sandboxes: ledger.sandboxes.filter((id) => !removed.sandboxes.includes(id)),
 });
 
 function without<K, V>(map: ReadonlyMap<K, V>, keys: Iterable<K>): ReadonlyMap<K, V> {

@@ -80,7 +80,7 @@ function testOf(criterion: Criterion, facts: SelectionFacts): (subject: Ranked) 
 
 function usedIn(namespace: string, snapshot: Snapshot): ReadonlySet<ImageId> {
   const containers = snapshot.containers.filter((it) => it.podNamespace === namespace);
-  return new Set(usageOf({ ...snapshot, containers, sandboxes: [] }).users.keys());
+  return new Set(usageOf({ ...snapshot, containers }).users.keys());
 }
 
 /** The container half of a plan, limited to the named namespaces; without any, nothing of it is selected. */

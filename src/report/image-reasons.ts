@@ -210,8 +210,6 @@ export function userWords(user: ImageUser): string {
       return `container ${name} as a volume`;
     case "pod-spec":
       return `the spec of ${name}`;
-    case "sandbox":
-      return name;
     default:
       return assertNever(user);
   }
@@ -227,8 +225,6 @@ export function userName(user: ImageUser): string {
         : `${clean(user.podName)}/${clean(user.name)}`;
     case "pod-spec":
       return `pod ${clean(user.uid)}`;
-    case "sandbox":
-      return `sandbox ${shortId(user.id)}`;
     default:
       return assertNever(user);
   }

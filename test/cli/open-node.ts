@@ -20,7 +20,7 @@ export interface OpenedNode {
 }
 
 export function openNodeOf(seen: SeenNode = {}): OpenedNode {
-  const { clocks, filesystems, sandboxImages, ...snapshot } = aSnapshot(seen.snapshot);
+  const { clocks, filesystems, ...snapshot } = aSnapshot(seen.snapshot);
   const ledger = seen.ledger ?? aLedger();
   let open = 0;
   const node: Openers["node"] = async ({ limits }): Promise<OpenNode> => {
@@ -33,14 +33,13 @@ export function openNodeOf(seen: SeenNode = {}): OpenedNode {
       ...clocks,
     };
     const { engine } = fakeEngine({ ...world, ledger, limits });
-    const { runtime, disk } = engine.observe;
+    const { disk } = engine.observe;
     return {
       engine: {
         ...engine,
         memory: countedMemory(engine.memory, () => limits),
         observe: {
           ...engine.observe,
-          runtime: { ...runtime, sandboxImage: async (id) => sandboxImages.get(id) ?? null },
           disk: { ...disk, filesystems: async () => filesystems },
         },
       },

@@ -75,7 +75,7 @@ const answers: { readonly [M in Method]: Answer<M> } = {
   Status: { info: strings },
   ListPodSandbox: { items: [sandbox] },
   StreamPodSandboxes: { pod_sandboxes: [sandbox] },
-  PodSandboxStatus: { info: strings, status: { id: "id", state: 1, network: { ip: "ip" } } },
+  PodSandboxStatus: { status: { id: "id", state: 1, network: { ip: "ip" } } },
   StopPodSandbox: {},
   RemovePodSandbox: {},
   ListContainers: { containers: [container] },

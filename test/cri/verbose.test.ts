@@ -1,7 +1,7 @@
 // Verbose answers are searched for image names, and never stop anybody.
 import { describe, expect, test } from "bun:test";
 
-import { imageOfSandbox, imageOrigin, sandboxImagesOf } from "../../src/cri/decode.ts";
+import { imageOrigin, sandboxImagesOf } from "../../src/cri/decode.ts";
 import { toRfc3339 } from "../../src/model/time.ts";
 
 const info = (entries: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> =>
@@ -41,21 +41,6 @@ describe("the sandbox image", () => {
       expect(["", "x"]).toContain(sandboxImagesOf(info({ config: deep })).join());
     }
   });
-});
-
-test.each<[string, string | null]>([
-  ['{"pid":1,"image":"registry.k8s.io/pause:3.9"}', "registry.k8s.io/pause:3.9"],
-  ['{"pid":1,"image":""}', null],
-  ['{"config":{"image":"x"}}', null],
-  ['{"image":"","runtimeSpec":{"annotations":{"io.kubernetes.cri-o.ImageName":"x:1"}}}', "x:1"],
-  ['{"image":"y:1","runtimeSpec":{"annotations":{"io.kubernetes.cri-o.ImageName":"x:1"}}}', "y:1"],
-  ['{"runtimeSpec":{"annotations":{"io.kubernetes.cri-o.ImageName":7}}}', null],
-  ['{"runtimeSpec":null}', null],
-  ['["image"]', null],
-  ["null", null],
-  ["{", null],
-])("the image of a sandbox from %s is %p", (text, image) => {
-  expect(imageOfSandbox(info({ info: text }))).toBe(image);
 });
 
 const diff = (digit: string): string => `sha256:${digit.repeat(64)}`;

@@ -349,11 +349,10 @@ describe("the containers of a pass", () => {
     const containerDone: Journal["containerDone"] = (_, { result }) => void told.push(result.kind);
     const { engine } = fake;
     const journal = { ...engine.journal, containerDone };
-    engine.observe.runtime.sandboxImage = async () => "registry.k8s.io/pause:3.8";
     await run({ ...fake, engine: { ...engine, journal } }, onlyContainers);
-    const { containers, sandboxImages, hadContainers } = fake.world.ledger;
+    const { containers, sandboxes, hadContainers } = fake.world.ledger;
     expect([...containers.keys()].map(String)).toEqual(["container-dead-2", "container-dead-4"]);
-    expect([...sandboxImages.keys()].map(String)).toEqual([living.id, "older"].map(String));
+    expect(sandboxes.map(String)).toEqual([living.id, "older"].map(String));
     expect(hadContainers).toBe(true);
     expect(told.toSorted()).toEqual(["failed", "failed", "removed", "removed", "removed"]);
   });

@@ -69,10 +69,9 @@ describe("a list of sandboxes that is empty from the start", () => {
   test("keeps the log directory of a pod without containers whose sandbox an earlier pass saw", async () => {
     const podLogs = [{ entry: "default_pod-lost_uid-lost", uid: podUid("uid-lost") }];
     const logs = { ...noLogs, podLogs };
-    const seen = new Map([[READY.id, ""]]);
     const node = aNode(READY, { logs, lies: empty("ListPodSandbox") });
     node.world.containers = [];
-    node.engine.memory.replace({ ...node.world.ledger, sandboxImages: seen });
+    node.engine.memory.replace({ ...node.world.ledger, sandboxes: [READY.id] });
     expect(await collect(node)).toContain("the runtime's list of sandboxes is incomplete");
     expect(node.writes).toEqual([]);
   });

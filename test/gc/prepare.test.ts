@@ -277,22 +277,6 @@ test("references that the runtime does not resolve in time hold up an observatio
   expect(kinds).toEqual(Array(100).fill("unknown"));
 });
 
-test("a sandbox that did not answer is asked for its image again once the runtime was restarted", async () => {
-  const fake = aNode({ sandboxes: [aSandbox("a")] });
-  const answered = async (instance: string) => {
-    fake.world.runtime = { ...fake.world.runtime, instance };
-    const { snapshot } = await prepared(fake);
-    return [...snapshot.sandboxImages.keys()];
-  };
-  fake.world.before = (method) => {
-    if (method === "PodSandboxStatus") throw new RuntimeError("deadline", "no answer in time");
-  };
-  expect(await answered("1")).toEqual([]);
-  fake.world.before = () => undefined;
-  expect(await answered("1")).toEqual([]);
-  expect(await answered("2")).toEqual([aSandbox("a").id]);
-});
-
 describe("the ends of dead containers", () => {
   const containersOf = (minimumAge: Duration, compat: "none" | "kubelet" = "none") => ({
     ...defaultLimits,

@@ -105,14 +105,12 @@ describe("images by namespace", () => {
     container: { kind: "container", id: container.id, ...pod, state: "running" },
     volume: { kind: "image-volume", id: container.id, ...pod },
     unnamed: { kind: "container", id: unnamed.id, ...pod, state: "running" },
-    sandbox: { kind: "sandbox", id: sandbox.id },
     spec: { kind: "pod-spec", uid: sandbox.podUid },
   };
 
   test.each([
     ["a container", ["container"], ["shop"]],
     ["a volume of a container", ["volume"], ["shop"]],
-    ["a sandbox", ["sandbox"], ["kube-system"]],
     ["the specification of a pod", ["spec"], ["kube-system"]],
     ["a container that names no namespace", ["unnamed"], [null]],
     ["several of one namespace", ["container", "volume"], ["shop"]],

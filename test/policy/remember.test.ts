@@ -207,14 +207,11 @@ describe("containers, sandboxes, pods and directories", () => {
     expect(forgetRemoved(two, gone).containers.size).toBe(0);
   });
 
-  test("a sandbox's image is recorded while the sandbox is listed, even if it names none", () => {
-    const sandbox = sandboxId("sandbox-s");
+  test("the sandboxes of the last list are recorded", () => {
     const sandboxes = [aSandbox("s")];
-    const sandboxImages = new Map([[sandbox, ""]]);
-    const one = next(aLedger(), aSnapshot({ sandboxes, sandboxImages }));
-    const two = next(one, later(minutes(5), { sandboxes }));
-    expect(two.sandboxImages).toEqual(new Map([[sandbox, ""]]));
-    expect(next(two, later(minutes(10))).sandboxImages.size).toBe(0);
+    const one = next(aLedger(), aSnapshot({ sandboxes }));
+    expect(one.sandboxes).toEqual([sandboxId("sandbox-s")]);
+    expect(next(one, later(minutes(10))).sandboxes).toEqual([]);
   });
 });
 

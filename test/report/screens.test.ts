@@ -2,7 +2,7 @@
 
 import { expect, test } from "bun:test";
 
-import { chainId, containerId, passId, podUid, sandboxId } from "../../src/model/ids.ts";
+import { chainId, containerId, passId, podUid } from "../../src/model/ids.ts";
 import type { LoopStatus } from "../../src/model/pass.ts";
 import type { ImageBlock, ImageKeepReason } from "../../src/model/reason.ts";
 import { hours, minutes, plus, seconds } from "../../src/model/time.ts";
@@ -90,15 +90,11 @@ const reasons: readonly ImageKeepReason[] = [
     users: [
       { ...user, id: containerId(hex(7)) },
       { kind: "pod-spec", uid: podUid("u1") },
-      { kind: "sandbox", id: sandboxId(hex(2)) },
     ],
   },
   {
     kind: "in-use",
-    users: [
-      { kind: "image-volume", id: containerId(hex(1)), name: "web", podName: "" },
-      { kind: "sandbox", id: sandboxId(hex(2)) },
-    ],
+    users: [{ kind: "image-volume", id: containerId(hex(1)), name: "web", podName: "" }],
   },
   { kind: "pinned" },
   { kind: "sandbox-image", by: "runtime", name: "pause:3.9" },

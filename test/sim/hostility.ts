@@ -53,7 +53,6 @@ const METHODS = [
 type Method = keyof RuntimeReader | keyof RuntimeWriter;
 /** Calls that are another one to the runtime. */
 const ASKED_AS: Readonly<Partial<Record<Method, Method>>> = {
-  sandboxImage: "sandboxDetail",
   imageOrigin: "imageStatus",
 };
 

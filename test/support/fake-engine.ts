@@ -256,10 +256,6 @@ function engineOf(world: FakeWorld, record: Record_): Engine {
       if (sandbox === undefined || lie === "absent") return null;
       return { id, state: sandbox.state, address: world.address };
     },
-    sandboxImage: async (id) => {
-      await call("PodSandboxStatus", id);
-      return null;
-    },
     imageStatus: async (reference) => {
       if ((await call("ImageStatus", reference)) === "absent") return null;
       return (

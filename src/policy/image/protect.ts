@@ -178,13 +178,13 @@ export interface SandboxName {
   readonly pattern: KeepPattern;
 }
 
-/** On this node: the runtime and its sandboxes, the flag, the built-in patterns. */
+/** On this node: by the runtime, the flag, the built-in patterns. */
 export function sandboxNames(
-  snapshot: Pick<Snapshot, "runtime" | "sandboxImages">,
+  { runtime }: Pick<Snapshot, "runtime">,
   infraImages: readonly string[],
 ): readonly SandboxName[] {
   const named = {
-    runtime: [...snapshot.runtime.sandboxImages, ...new Set(snapshot.sandboxImages.values())],
+    runtime: runtime.sandboxImages,
     flag: infraImages,
     pattern: PAUSE_PATTERNS,
   };

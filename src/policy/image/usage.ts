@@ -16,18 +16,11 @@ import { fullReference } from "./reference.ts";
 /** The facts that determine use. */
 export type UsageFacts = Pick<
   Snapshot,
-  | "runtime"
-  | "images"
-  | "containers"
-  | "sandboxes"
-  | "imageVolumes"
-  | "resolutions"
-  | "sandboxImages"
-  | "pods"
+  "runtime" | "images" | "containers" | "imageVolumes" | "resolutions" | "pods"
 >;
 
 export interface Unknown {
-  /** `container ID (NAME)`, `sandbox ID`, `pod UID`. */
+  /** `container ID (NAME)`, `pod UID`. */
   readonly subject: string;
   readonly message: string;
 }
@@ -47,8 +40,8 @@ const NONE: ReadonlySet<ContainerId> = new Set();
  * containers that it removes first were removed.
  */
 export const usageOf = (facts: UsageFacts, without: ReadonlySet<ContainerId> = NONE): Usage => {
-  const { containers, imageVolumes, sandboxes, sandboxImages, images, resolutions } = facts;
-  const parts = { containers, imageVolumes, sandboxes, sandboxImages, images, resolutions };
+  const { containers, imageVolumes, images, resolutions } = facts;
+  const parts = { containers, imageVolumes, images, resolutions };
   const hasVolumes = imageVolumesSupported(facts.runtime);
   const all = { ...parts, hasVolumes, podClaims: podClaims(facts.pods) };
   return without.size === 0 ? wholeUsage(all) : findUsage(all, without);
@@ -104,11 +97,11 @@ interface Claim {
   readonly references: readonly string[];
 }
 
-type RuntimeLists = Pick<UsageFacts, "containers" | "imageVolumes" | "sandboxes" | "sandboxImages">;
+type RuntimeLists = Pick<UsageFacts, "containers" | "imageVolumes">;
 
-/** What names an image in the runtime: containers, their image volumes, and sandboxes. */
-const runtimeClaims = ({ containers, imageVolumes, sandboxes, sandboxImages }: RuntimeLists) =>
-  claimsOfLists({ containers, imageVolumes, sandboxes, sandboxImages });
+/** What names an image in the runtime: containers and their image volumes. */
+const runtimeClaims = ({ containers, imageVolumes }: RuntimeLists) =>
+  claimsOfLists({ containers, imageVolumes });
 
 /** A pass that removes images lists again and again, and finds the same containers. */
 const claimsOfLists = byParts((lists: RuntimeLists): readonly Claim[] => {
@@ -124,10 +117,6 @@ const claimsOfLists = byParts((lists: RuntimeLists): readonly Claim[] => {
           user: { kind: "image-volume", id, name, podName },
           references: [reference],
         });
-  }
-  for (const { id } of lists.sandboxes) {
-    const reference = lists.sandboxImages.get(id) ?? "";
-    if (reference !== "") claims.push({ user: { kind: "sandbox", id }, references: [reference] });
   }
   return claims;
 });
@@ -178,8 +167,7 @@ class Resolver {
       for (const { message } of resolved)
         if (message !== null) this.unknown.push({ subject: subjectOf(user), message });
       // Every reference to the image is missing, or unusable for a lookup.
-      // A container certainly has an image; a sandbox may have none.
-      if (user.kind !== "sandbox" && !resolved.some(({ isUsable }) => isUsable))
+      if (!resolved.some(({ isUsable }) => isUsable))
         this.unknown.push({
           subject: subjectOf(user),
           message: "names no image that can be looked up",
@@ -234,8 +222,6 @@ function subjectOf(user: Exclude<ImageUser, { readonly kind: "pod-spec" }>): str
       return `container ${user.id} (${user.name})`;
     case "image-volume":
       return `image volume of container ${user.id} (${user.name})`;
-    case "sandbox":
-      return `sandbox ${user.id}`;
   }
 }
 

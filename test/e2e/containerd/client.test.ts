@@ -52,7 +52,6 @@ describe.each([...releases])("the client, of containerd %s", (release) => {
       Date.now(),
     );
     const sandbox = sandboxId(pod.sandboxId);
-    expect(await reader.sandboxImage(sandbox, signal)).toBe(node.sandboxImage);
     expect(await reader.sandboxDetail(sandbox, signal)).toMatchObject({ state: "ready" });
     expect(await reader.containerDetail(containerId(id), signal)).toMatchObject({
       finishedAt: null,

@@ -11,7 +11,6 @@ import {
   decodeVersion,
   decodeWritableLayers,
   imageIn,
-  imageOfSandbox,
   imageOrigin,
   sandboxImagesOf,
   sandboxIn,
@@ -153,7 +152,6 @@ const verbose = textTarget(
       sandboxImagesOf(info).every((name) => name !== ""),
       "an empty sandbox image",
     );
-    holds(imageOfSandbox(info) !== "", "an empty image of a sandbox");
     const { chain, builtAt } = imageOrigin(info);
     holds(chain === null || (chain.length > 0 && chain.length <= 1024), "a chain without end");
     holds(builtAt === null || typeof builtAt === "bigint", "no time");

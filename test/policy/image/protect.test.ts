@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
 
-import { sandboxId } from "../../../src/model/ids.ts";
 import type { ImageRecord, Ledger } from "../../../src/model/ledger.ts";
 import type { ImageLimits } from "../../../src/model/limits.ts";
 import type { ImageKeepReason } from "../../../src/model/reason.ts";
@@ -184,7 +183,6 @@ test("keep-per-repository keeps the most recent tags of each repository, and no 
 describe("the sandbox image", () => {
   interface Named {
     readonly runtime?: readonly string[];
-    readonly sandbox?: string;
     readonly flag?: readonly string[];
   }
 
@@ -192,7 +190,6 @@ describe("the sandbox image", () => {
     const plain = aSnapshot();
     const snapshot = {
       runtime: { ...plain.runtime, sandboxImages: named.runtime ?? [] },
-      sandboxImages: new Map([[sandboxId("s"), named.sandbox ?? ""]]),
     };
     return sandboxImageReason(
       sandboxNames(snapshot, named.flag ?? []),
@@ -200,11 +197,10 @@ describe("the sandbox image", () => {
     );
   }
 
-  test("is what the runtime, a sandbox or the flag names, in this order", () => {
+  test("is what the runtime or the flag names, in this order", () => {
     const tag = "r.example/infra:1";
     const by = (named: Named) => reasonOf(tag, named);
     expect(by({ runtime: [tag], flag: [tag] })).toMatchObject({ by: "runtime", name: tag });
-    expect(by({ sandbox: tag, flag: [tag] })).toMatchObject({ by: "runtime", name: tag });
     expect(by({ flag: [tag] })).toMatchObject({ by: "flag", name: tag });
   });
 

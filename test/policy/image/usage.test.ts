@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 
-import { containerId, type ImageId, imageId, podUid, sandboxId } from "../../../src/model/ids.ts";
+import { containerId, type ImageId, imageId, podUid } from "../../../src/model/ids.ts";
 import type {
   Container,
   ImageVolumes,
@@ -9,7 +9,7 @@ import type {
   Snapshot,
 } from "../../../src/model/snapshot.ts";
 import { referencesToResolve, usageOf } from "../../../src/policy/image/usage.ts";
-import { aContainer, anImage, aSandbox, aSnapshot, idOf } from "../../support/build/values.ts";
+import { aContainer, anImage, aSnapshot, idOf } from "../../support/build/values.ts";
 
 const DIGEST = `sha256:${"d1".repeat(32)}`;
 const ELSE = `sha256:${"d2".repeat(32)}`;
@@ -164,13 +164,9 @@ test.each([
 test("only valid names that no listed image has are looked up, sorted", () => {
   const snapshot = node(
     { imageId: app.id, imageRef: "b.example/x:1", imageName: "not a name" },
-    {
-      images: [app],
-      sandboxes: [aSandbox("s")],
-      sandboxImages: new Map([[sandboxId("sandbox-s"), "a.example/pause:3"]]),
-    },
+    { images: [app] },
   );
-  expect(referencesToResolve(snapshot)).toEqual(["a.example/pause:3", "b.example/x:1"]);
+  expect(referencesToResolve(snapshot)).toEqual(["b.example/x:1"]);
 });
 
 test("a container that names no image makes use unknown", () => {
@@ -222,20 +218,6 @@ describe("pods and sandboxes", () => {
       expect(usageOf(aSnapshot({ images, pods: specs(image) })).unknown).toEqual([]);
     },
   );
-
-  test.each([
-    ["registry.example/gone:v1", ["sandbox sandbox-s"]],
-    ["not a name", []],
-  ])("a sandbox that names %s leaves unknown what could be asked for", (reference, subjects) => {
-    const { unknown } = usageOf(
-      aSnapshot({
-        images,
-        sandboxes: [aSandbox("s")],
-        sandboxImages: new Map([[sandboxId("sandbox-s"), reference]]),
-      }),
-    );
-    expect(unknown.map(({ subject }) => subject)).toEqual(subjects);
-  });
 
   test("images of pod specifications are in use, whatever the pod source", () => {
     const pods = specs("registry.example/other:v1");

@@ -141,7 +141,6 @@ export function aSnapshot(change: Partial<Snapshot> = {}): Snapshot {
     ),
     containerEnds: new Map(),
     resolutions: new Map(),
-    sandboxImages: new Map(),
     filesystems: [aFilesystem()],
     pods: { kind: "none", why: "a test" },
     logs: null,

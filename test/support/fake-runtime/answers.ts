@@ -60,17 +60,9 @@ function sandboxMetadata(sandbox: SandboxDescription): {
   return { name, uid, namespace, attempt: sandbox.attempt ?? 0 };
 }
 
-export function sandboxStatusAnswer(sandbox: SandboxDescription, isVerbose: boolean): object {
-  const info = {
-    pid: 4321,
-    image: sandbox.image,
-    runtimeType: "io.containerd.runc.v2",
-  };
-  return {
-    status: { ...sandboxMessage(sandbox), network: { ip: sandbox.ip ?? "10.0.0.7" } },
-    info: isVerbose ? { info: JSON.stringify(info) } : {},
-  };
-}
+export const sandboxStatusAnswer = (sandbox: SandboxDescription): object => ({
+  status: { ...sandboxMessage(sandbox), network: { ip: sandbox.ip ?? "10.0.0.7" } },
+});
 
 /** A node in the words of one runtime. */
 export interface Speaker {

@@ -37,8 +37,6 @@ export interface SandboxDescription {
   readonly labels?: Readonly<Record<string, string>>;
   /** The pod's address; "" in the node's own network. */
   readonly ip?: string;
-  /** What a verbose status names. */
-  readonly image?: string;
 }
 
 export interface ContainerDescription {

@@ -51,7 +51,7 @@ export const unaryMethods: Readonly<Record<string, Unary>> = {
   PodSandboxStatus: ({ node }, request) => {
     const sandbox = node.sandboxes.get(request.pod_sandbox_id);
     if (sandbox === undefined) throw goneRefusal("sandbox", request.pod_sandbox_id);
-    return sandboxStatusAnswer(sandbox, request.verbose);
+    return sandboxStatusAnswer(sandbox);
   },
   StopPodSandbox: ({ node }, request) => {
     node.stopSandbox(request.pod_sandbox_id);
