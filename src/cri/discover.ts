@@ -2,6 +2,7 @@
 import { RuntimeError, type RuntimeErrorKind } from "../model/errors.ts";
 import { decodeVersion } from "./decode.ts";
 import { detailsOf } from "./errors.ts";
+import { knownSockets, supportedVersions } from "./runtimes.ts";
 import { openChannel } from "./transport.ts";
 
 export interface Answering {
@@ -10,20 +11,6 @@ export interface Answering {
   readonly name: string;
   readonly version: string;
 }
-
-/** Default sockets of runtimes. A host may have several, for example Docker's own containerd. */
-export const wellKnownSockets: readonly string[] = [
-  "/run/containerd/containerd.sock",
-  // k3s and rke2.
-  "/run/k3s/containerd/containerd.sock",
-  // microk8s.
-  "/var/snap/microk8s/common/run/containerd.sock",
-  // k0s.
-  "/run/k0s/containerd.sock",
-  "/run/crio/crio.sock",
-  "/var/run/crio/crio.sock",
-  "/run/cri-dockerd.sock",
-];
 
 /** A runtime that takes longer to report its version is not used. On a node that is short of something it takes seconds. */
 const probeTimeoutMs = 5000;
@@ -95,7 +82,7 @@ function refined(error: RuntimeError, target: ProbeTarget): RuntimeError {
   if (error.kind === "unimplemented" || error.kind === "malformed")
     return failed(
       "not-cri",
-      `it answers, but not runtime.v1 (${detailsOf(error.cause)}); enable its CRI plugin, or use containerd 1.6, CRI-O 1.23, cri-dockerd 0.3 or later`,
+      `it answers, but not runtime.v1 (${detailsOf(error.cause)}); enable its CRI plugin, or use ${supportedVersions} or later`,
     );
   return error;
 }
@@ -107,7 +94,7 @@ function refined(error: RuntimeError, target: ProbeTarget): RuntimeError {
  */
 export async function discoverEndpoint(
   realPath: (path: string) => Promise<string>,
-  candidates: readonly string[] = wellKnownSockets,
+  candidates: readonly string[] = knownSockets,
   timeoutMs: number = probeTimeoutMs,
 ): Promise<Answering> {
   const real = await Promise.all(candidates.map((path) => realPath(path).catch(() => path)));

@@ -6,6 +6,7 @@ import { join } from "node:path";
 
 import type { Config } from "../config/config.ts";
 import type { Environment } from "../config/settings.ts";
+import { knownSockets } from "../cri/runtimes.ts";
 import { Announcer } from "../gc/announcer.ts";
 import { type PassEnd, type PassRequest, runPass } from "../gc/pass.ts";
 import type { Engine } from "../gc/ports.ts";
@@ -199,9 +200,8 @@ export interface SocketFact {
 
 /** The configured socket and all existing well-known ones, each real one once. */
 async function socketFacts(named: string | null): Promise<readonly SocketFact[]> {
-  const { wellKnownSockets } = await import("../cri/discover.ts");
   const real = new Map<string, string>();
-  for (const path of wellKnownSockets) {
+  for (const path of knownSockets) {
     const target = await realpath(path).catch(() => null);
     if (target !== null && !real.has(target)) real.set(target, path);
   }

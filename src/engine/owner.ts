@@ -1,6 +1,7 @@
 /** Who holds a node: its locks, and what the agent shares with the commands that it runs. */
 
 import type { Config } from "../config/config.ts";
+import { knownSockets } from "../cri/runtimes.ts";
 import type { PassMemory } from "../gc/pass-memory.ts";
 import type { Journal } from "../gc/ports.ts";
 import { HostError, usageError } from "../model/errors.ts";
@@ -119,8 +120,7 @@ const heldWords = (holder: Holder): string =>
 /** The agent that holds the state directory or a runtime that the configuration may mean; `null`: none. */
 export async function agentHolding({ values }: Config): Promise<Holder | null> {
   const named = values.containerRuntimeEndpoint;
-  const endpoints =
-    named === null ? (await import("../cri/discover.ts")).wellKnownSockets : [named];
+  const endpoints = named === null ? knownSockets : [named];
   const directories = new Set([values.stateDir, ...endpoints.map(socketDirectory)]);
   for (const directory of directories) {
     const holder = lockHolder(directory);

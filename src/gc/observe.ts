@@ -1,5 +1,6 @@
 /** Takes snapshots of the node for one pass: every list complete, or an error and no snapshot. */
 
+import { mountsImages } from "../cri/runtimes.ts";
 import { HostError, messageOf } from "../model/errors.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { DiskReader, HostReader, RuntimeReader } from "../model/ports.ts";
@@ -11,7 +12,6 @@ import type { Listed } from "../policy/container/ownership.ts";
 import { STARTING_SINCE } from "../policy/creations.ts";
 import { imageUseOf } from "../policy/disk.ts";
 import { referencesToResolve } from "../policy/image/usage.ts";
-import { imageVolumesSupported } from "../policy/version.ts";
 import { askAll, type Backoff } from "./calls.ts";
 import { type DetailNeed, type Details, knownFromLedger, readContainerDetails } from "./details.ts";
 import { PodLists } from "./pod-lists.ts";
@@ -72,7 +72,7 @@ export class Observer {
       host.keepRules(),
     ]);
     silent.observed(info.instance);
-    const need = { volumes: imageVolumesSupported(info), ends: needEnds };
+    const need = { volumes: mountsImages(info), ends: needEnds };
     const [details, filesystems] = await Promise.all([
       this.#details(lists, { known: knownFromLedger(ledger), need }, signal),
       disk.filesystems(reported),
@@ -99,7 +99,7 @@ export class Observer {
     const { host } = this.#ports;
     const lists = await this.#lists(signal);
     listed();
-    const need = { volumes: imageVolumesSupported(previous.runtime), ends: false };
+    const need = { volumes: mountsImages(previous.runtime), ends: false };
     const asked = { known: previous, need };
     const { imageVolumes } = await this.#details(lists, asked, signal);
     const facts = { ...previous, ...lists, imageVolumes };

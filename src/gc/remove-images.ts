@@ -1,5 +1,6 @@
 /** Removes images by a plan: looks at the node before each removal, removes, looks up, measures, and stops where `space` says so. */
 
+import { runtimeOf } from "../cri/runtimes.ts";
 import { failureCode, messageOf } from "../model/errors.ts";
 import type { ImageId } from "../model/ids.ts";
 import {
@@ -22,7 +23,6 @@ import { changed, isRecreated, type Recheck, recheckImages } from "../policy/ima
 import { layersOf } from "../policy/origins.ts";
 import {
   gaveNothing,
-  isCrio,
   isTelling,
   lacksRoom,
   type Streak,
@@ -332,7 +332,7 @@ class ImageRemovals {
   }
 
   async #hasNoRoom({ runtime, filesystems }: Snapshot): Promise<boolean> {
-    if (!isCrio(runtime)) return false;
+    if (!runtimeOf(runtime).removalNeedsRoom) return false;
     for (const filesystem of filesystems) {
       const reading =
         this.#meter.readings.get(filesystem.device) ??

@@ -3,6 +3,7 @@
  * goes on. Everything is judged on readings of the disks; nothing is learned from earlier passes.
  */
 
+import { runtimeOf } from "../cri/runtimes.ts";
 import type { Compat, ImageLimits } from "../model/limits.ts";
 import type { DiskUsage, Futility, ImageTarget, PlanNote } from "../model/plan.ts";
 import type { ImageBlock } from "../model/reason.ts";
@@ -161,12 +162,6 @@ export const reserveLackOf = ({ reservedBytes = 0n, freeBytes }: Filesystem): bi
 
 // Futility
 
-/** Runtimes report compressed sizes, and a removal was seen to free up to four times as much. */
-export const BYTES_PER_REPORTED_BYTE = 5n;
-
-export const isCrio = ({ name }: Pick<RuntimeInfo, "name">): boolean =>
-  name.toLowerCase() === "cri-o";
-
 /** `unusedBytes`: the sizes of the unused images, each layer once. */
 export function futilityOf(
   target: DiskTarget,
@@ -181,7 +176,7 @@ export function futilityOf(
   const used = imageUseOf(filesystem, snapshot);
   if (target.kind === "free-inodes") {
     const { inodesFree: free, inodes: capacity } = filesystem;
-    const bound = isCrio(snapshot.runtime) ? null : used.inodes;
+    const bound = runtimeOf(snapshot.runtime).countsStore ? used.inodes : null;
     const needed = atLeastZero(target.relievedInodes - free);
     const inodes = { bound, needed, free, capacity };
     const futile = bound === null || bound < needed;
@@ -212,10 +207,10 @@ export function boundOf({
   readonly usedBytes: bigint | null;
   readonly unusedBytes: bigint;
 }): bigint {
-  // CRI-O's sizes are those of unpacked layers, and its figure is that of a directory of metadata.
-  if (isCrio(runtime)) return unusedBytes + unusedBytes / 4n;
-  const bySizes = BYTES_PER_REPORTED_BYTE * unusedBytes;
-  return usedBytes === null ? bySizes : smaller(usedBytes + unusedBytes, bySizes);
+  const { sizePercentMax, countsStore } = runtimeOf(runtime);
+  const bySizes = (unusedBytes * sizePercentMax) / 100n;
+  const byStore = usedBytes === null || !countsStore ? bySizes : usedBytes + unusedBytes;
+  return smaller(byStore, bySizes);
 }
 
 // Room

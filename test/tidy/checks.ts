@@ -2,7 +2,7 @@
 
 import { posix } from "node:path";
 
-import { folderRules } from "./table.ts";
+import { folderRules, SHARED_FILES } from "./table.ts";
 
 export type Source = {
   /** Relative to the top of the project, with forward slashes. */
@@ -37,7 +37,7 @@ export function forbiddenImports(sources: readonly Source[]): readonly string[] 
     const rule = folderRules[folder];
     if (rule === undefined) return [`${file.path} is in no folder of the import table`];
     const isAllowed = (name: string): boolean => {
-      if (matches(name, [folder, ...rule.folders, ...rule.packages])) return true;
+      if (matches(name, [folder, ...SHARED_FILES, ...rule.folders, ...rule.packages])) return true;
       if (!matches(name, rule.oneFile ?? [])) return false;
       if (!holders.has(folder)) holders.set(folder, file.path);
       return holders.get(folder) === file.path;
@@ -66,9 +66,14 @@ export function unusedGrants(sources: readonly Source[]): readonly string[] {
 
 /** Folders and packages that a file imports; the global Bun counts as one. */
 const namesUsed = (file: Source): readonly string[] => [
-  ...file.imports.map((it) => (it.startsWith(".") ? folderOf(resolved(file, it)) : it)),
+  ...file.imports.map((it) => (it.startsWith(".") ? importedFrom(file, resolved(file, it)) : it)),
   ...(BUN.test(file.code) ? ["Bun"] : []),
 ];
+
+const importedFrom = (file: Source, path: string): string => {
+  const isShared = SHARED_FILES.includes(path) && folderOf(path) !== folderOf(file.path);
+  return isShared ? path : folderOf(path);
+};
 
 const matches = (name: string, patterns: readonly string[]): boolean =>
   patterns.some((it) =>

@@ -9,6 +9,9 @@ export type FolderRule = {
   readonly oneFile?: readonly string[];
 };
 
+/** Plain data that every folder may read, wherever it stands. */
+export const SHARED_FILES: readonly string[] = ["src/cri/runtimes.ts"];
+
 /** A change here comes with a decision record in docs/decisions. */
 export const folderRules: Readonly<Record<string, FolderRule>> = {
   model: { folders: [], packages: ["valibot"] },

@@ -1,11 +1,11 @@
 /** Doctor's checks for leftovers: images without a name, images that outlive their removal, usage that no image explains. */
 
+import { runtimeOf } from "../../cri/runtimes.ts";
 import type { Prepared } from "../../gc/prepare.ts";
 import type { Removal } from "../../model/history.ts";
 import type { Filesystem, Image } from "../../model/snapshot.ts";
 import { breakdownOf } from "../../policy/disk.ts";
 import { layersOf } from "../../policy/origins.ts";
-import { BYTES_PER_REPORTED_BYTE } from "../../policy/space.ts";
 import { breakdownWords } from "../../report/disk.ts";
 import { ok, type Verdict, type Verdicts, warning } from "../../report/doctor.ts";
 import { clean } from "../../report/terminal.ts";
@@ -59,7 +59,8 @@ const UNEXPLAINED_PERCENT = 10n;
 const STORE_SLACK_BYTES = 256n << 20n;
 
 function usageCheck({ snapshot, ledger }: Prepared): Verdict {
-  const { images, filesystems } = snapshot;
+  const { images, filesystems, runtime } = snapshot;
+  const { sizePercentMax } = runtimeOf(runtime);
   const layers = layersOf(images, ledger);
   const facts = { ...snapshot, layers };
   const listed = layers.sizeOf(images);
@@ -68,7 +69,7 @@ function usageCheck({ snapshot, ledger }: Prepared): Verdict {
     const breakdown = breakdownOf(filesystem, facts);
     const isLarge = breakdown.otherBytes * 100n > capacityBytes * UNEXPLAINED_PERCENT;
     const isStoreLarge =
-      used !== null && used > BYTES_PER_REPORTED_BYTE * listed + STORE_SLACK_BYTES;
+      used !== null && used > (listed * sizePercentMax) / 100n + STORE_SLACK_BYTES;
     return [
       ...(isLarge
         ? [

@@ -1,5 +1,6 @@
 /** Doctor's checks of an observation: lists, filesystems, blocks, owners of containers, pod source. */
 
+import { faultsOf } from "../../cri/runtimes.ts";
 import type { Prepared } from "../../gc/prepare.ts";
 import type { ImageLimits, Limits } from "../../model/limits.ts";
 import type { ImagePlan, PodSourceState } from "../../model/plan.ts";
@@ -22,7 +23,6 @@ import {
   type MetThreshold,
   noPressure,
 } from "../../policy/pressure/thresholds.ts";
-import { isVersionWithin } from "../../policy/version.ts";
 import { logsErrorWords, podSourceWords } from "../../report/container-reasons.ts";
 import { failed, ok, type Verdict, type Verdicts, warning } from "../../report/doctor.ts";
 import { imageBlock } from "../../report/image-reasons.ts";
@@ -215,12 +215,8 @@ function logCheck({ logs }: Snapshot): Verdict {
 }
 
 export function runtimeCheck(runtime: Pick<RuntimeInfo, "name" | "version">): Verdict {
-  const frees = { from: [2, 0, 0], until: [2, 0, 5] } as const;
-  if (runtime.name.toLowerCase() === "containerd" && isVersionWithin(runtime.version, frees))
-    return warning(
-      "containerd 2.0.0 to 2.0.4 frees space long after a removal returns, so that a pass may remove more than needed",
-      "update containerd to 2.0.5, 2.1 or later",
-    );
+  const [fault] = faultsOf(runtime);
+  if (fault !== undefined) return warning(fault.message, fault.advice);
   return ok(`no known faults in ${runtime.name} ${runtime.version}`);
 }
 

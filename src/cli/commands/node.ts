@@ -1,5 +1,6 @@
 /** `crigc images` and `crigc df`: what is on the node, and what fills its disk. */
 
+import { layerDirectories } from "../../cri/runtimes.ts";
 import { unmeasuredIn } from "../../gc/observe.ts";
 import type { Prepared } from "../../gc/prepare.ts";
 import { messageOf, RuntimeError } from "../../model/errors.ts";
@@ -172,9 +173,6 @@ async function sizesOfLogs(
   return { directories, complete };
 }
 
-/** Layers and their archives, beside the directory that containerd and CRI-O report. */
-const LAYERS_BESIDE = ["io.containerd.content.v1.content", "overlay"];
-
 /**
  * Excludes pod logs and what the runtime has of images and containers, which have their own figures: its directory, or
  * the layers in it if its directory is a separate disk, which can hold other data.
@@ -186,7 +184,7 @@ function restOf(
 ): Promise<DirectoryWalk> {
   const above = path.slice(0, path.lastIndexOf("/"));
   const isDisk = above === "" || above === mountpoint;
-  const layers = [path, ...LAYERS_BESIDE.map((name) => `${above}/${name}`)];
+  const layers = [path, ...layerDirectories.map((name) => `${above}/${name}`)];
   const options = {
     withinMs: REST_WITHIN_MS,
     apart: [

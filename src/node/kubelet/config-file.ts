@@ -3,19 +3,9 @@
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 
+import { distributions } from "../../cri/runtimes.ts";
 import { isAbsent, reasonOf } from "../files.ts";
 import { kubeletSigns } from "./pods.ts";
-
-/** Where a kubelet's configuration usually is: kubeadm, EKS, AKS, k0s, k3s, rke2. */
-const configurationFiles = [
-  "/var/lib/kubelet/config.yaml",
-  "/etc/kubernetes/kubelet/config.json",
-  "/etc/kubernetes/kubelet/kubelet-config.json",
-  "/etc/kubernetes/kubelet-config.yaml",
-  "/var/lib/k0s/kubelet-config.yaml",
-  "/var/lib/rancher/k3s/agent/etc/kubelet.conf.d/00-k3s-defaults.conf",
-  "/var/lib/rancher/rke2/agent/etc/kubelet.conf.d/00-rke2-defaults.conf",
-] as const;
 
 const FILE_BYTES_MAX = 1024 * 1024;
 
@@ -31,7 +21,7 @@ export interface KubeletFact {
 }
 
 export function kubeletFact(rootDirectory: string, root = "/"): KubeletFact {
-  for (const path of configurationFiles) {
+  for (const path of distributions.flatMap(({ kubeletConfigs }) => kubeletConfigs)) {
     const signs = [...kubeletSigns(root, rootDirectory), path];
     try {
       if (statSync(join(root, path)).size > FILE_BYTES_MAX) throw new Error("it is too large");

@@ -4,6 +4,7 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 
+import { distributions } from "../../cri/runtimes.ts";
 import { messageOf } from "../../model/errors.ts";
 import { type PodUid, podUid } from "../../model/ids.ts";
 import type { PodDirectory, PodReading, PodSource } from "../../model/snapshot.ts";
@@ -50,12 +51,7 @@ const podsOf = (rootDirectory: string): string => join(rootDirectory, "pods");
 const hasPods = (rootDirectory: string): boolean =>
   rootDirectory !== "/" && mayExist(podsOf(rootDirectory));
 
-/** Root directories of kubelets: of most distributions, of k0s, and of MicroK8s. */
-const usualRoots = [
-  "/var/lib/kubelet",
-  "/var/lib/k0s/kubelet",
-  "/var/snap/microk8s/common/var/lib/kubelet",
-] as const;
+const usualRoots = [...new Set(distributions.map(({ kubeletRoot }) => kubeletRoot))];
 
 /** `configured`: `--root-dir`, else the first of the usual ones that exists, else `/`. */
 export const rootDirectoryOf = (
@@ -149,19 +145,6 @@ export function kubeletSigns(root = "/", rootDirectory = "/"): readonly string[]
   return [...kubeletProcesses(root), ...files.filter((path) => mayExist(join(root, path)))];
 }
 
-// k3s, rke2, k0s and MicroK8s contain the kubelet in their own program.
-const unitNames = [
-  "kubelet",
-  "k3s",
-  "k3s-agent",
-  "rke2-server",
-  "rke2-agent",
-  "k0scontroller",
-  "k0sworker",
-  "snap.microk8s.daemon-kubelite",
-  "snap.kubelet-eks.daemon",
-] as const;
-
 const unitDirectories = [
   "/usr/lib/systemd/system",
   "/lib/systemd/system",
@@ -171,13 +154,14 @@ const unitDirectories = [
 ] as const;
 
 const services = (): readonly string[] =>
-  unitNames.flatMap((name) => [
-    ...unitDirectories.map((directory) => `${directory}/${name}.service`),
-    `/etc/init.d/${name}`,
-  ]);
+  distributions
+    .flatMap((distribution) => distribution.services)
+    .flatMap((name) => [
+      ...unitDirectories.map((directory) => `${directory}/${name}.service`),
+      `/etc/init.d/${name}`,
+    ]);
 
-/** Names of processes, which k3s and rke2 extend: `k3s-server`. */
-const programs = /^(?:kubelet|kubelite|k0s|hyperkube|(?:k3s|rke2)(?:-server|-agent)?)$/;
+const programs = new Set(distributions.flatMap((distribution) => distribution.programs));
 
 function kubeletProcesses(root: string): readonly string[] {
   const proc = join(root, "proc");
@@ -186,6 +170,6 @@ function kubeletProcesses(root: string): readonly string[] {
     .toSorted()
     .flatMap((pid) => {
       const name = procText(join(proc, pid, "comm")).trim();
-      return programs.test(name) ? [`process ${pid} (${name})`] : [];
+      return programs.has(name) ? [`process ${pid} (${name})`] : [];
     });
 }

@@ -1,4 +1,5 @@
 /** Judges every image of a snapshot once: its users, its protection, and what blocks all removal. */
+import { runtimeOf } from "../../cri/runtimes.ts";
 import type { ContainerId, ImageId } from "../../model/ids.ts";
 import { type ImageRecord, type Ledger, unusedRecord } from "../../model/ledger.ts";
 import type { ImageCandidate, Plan, Selection } from "../../model/plan.ts";
@@ -11,7 +12,7 @@ import type { AgesFrom, Facts } from "../facts.ts";
 import { compileKeepRules } from "../keep/keep.ts";
 import { layersOf } from "../origins.ts";
 import { isByName, selectedImages } from "../selection.ts";
-import { isCrio, lacksRoom } from "../space.ts";
+import { lacksRoom } from "../space.ts";
 import { distinctImages, nameOf, namesText } from "./image-index.ts";
 import { type ProtectionContext, protectionOf, sandboxNames } from "./protect.ts";
 import { compareImages, type Ranked, repositoryPlaces } from "./rank.ts";
@@ -172,7 +173,7 @@ const imageBlocks = (
 ];
 
 function roomBlocks({ snapshot: { runtime, filesystems } }: Facts): readonly ImageBlock[] {
-  if (!isCrio(runtime)) return [];
+  if (!runtimeOf(runtime).removalNeedsRoom) return [];
   const full = filesystems.filter((filesystem) => lacksRoom(filesystem, filesystem));
   return full.map(({ path }) => ({ kind: "no-room", filesystem: path }));
 }

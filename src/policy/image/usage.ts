@@ -1,9 +1,9 @@
 /** Which images are in use and by what, as the union of all ways to name an image; and which uses are unknown. */
+import { mountsImages } from "../../cri/runtimes.ts";
 import type { ContainerId, ImageId } from "../../model/ids.ts";
 import type { ImageUser } from "../../model/reason.ts";
 import type { Container, PodReading, Snapshot } from "../../model/snapshot.ts";
 import { byObject, byParts } from "../by-object.ts";
-import { imageVolumesSupported } from "../version.ts";
 import {
   type ImageIndex,
   indexImages,
@@ -42,7 +42,7 @@ const NONE: ReadonlySet<ContainerId> = new Set();
 export const usageOf = (facts: UsageFacts, without: ReadonlySet<ContainerId> = NONE): Usage => {
   const { containers, imageVolumes, images, resolutions } = facts;
   const parts = { containers, imageVolumes, images, resolutions };
-  const hasVolumes = imageVolumesSupported(facts.runtime);
+  const hasVolumes = mountsImages(facts.runtime);
   const all = { ...parts, hasVolumes, podClaims: podClaims(facts.pods) };
   return without.size === 0 ? wholeUsage(all) : findUsage(all, without);
 };

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 
-import { imageVolumesSupported, isVersionWithin } from "../../src/policy/version.ts";
+import { isVersionWithin, mountsImages } from "../../src/cri/runtimes.ts";
 
 test.each([
   ["9.11.11", false],
@@ -28,5 +28,5 @@ test.each([
   ["containerd", "unknown", true],
   ["docker", "28.0.0", true],
 ])("whether %s %s mounts images as volumes: %p", (name, version, expected) => {
-  expect(imageVolumesSupported({ name, version })).toBe(expected);
+  expect(mountsImages({ name, version })).toBe(expected);
 });
