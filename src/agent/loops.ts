@@ -18,7 +18,7 @@ import { duration, type Instant } from "../model/time.ts";
 import { noPressure, type PressureVerdict } from "../policy/pressure/thresholds.ts";
 import { collectsImages } from "../policy/space.ts";
 import { Loop, type LoopState, type RunResult } from "./loop.ts";
-import { checkPressure, Measurements, PressurePace } from "./pressure.ts";
+import { checkPressure, PressurePace } from "./pressure.ts";
 
 export type AgentConfig = Pick<Config, "periods"> & {
   readonly values: Pick<Config["values"], "dryRun" | "runtimeRequestTimeout">;
@@ -31,7 +31,7 @@ export interface AgentState {
   readonly images: readonly Image[];
   readonly cachedAt: Instant | null;
   readonly seen: Seen | null;
-  /** The filesystems of `seen`, as last measured by an observation, the pressure check, or between two removals. */
+  /** The filesystems of `seen`, as last measured by an observation or the pressure check. */
   readonly filesystems: readonly MeasuredFilesystem[];
   readonly pressure: PressureVerdict | null;
   /** The containers being created for which a pass waits now; `null`: none waits. */
@@ -59,14 +59,12 @@ export const emptyState: AgentState = {
 };
 
 export class Agent {
-  /** Measures disks through `#measurements`. */
   readonly #engine: Engine;
   readonly #config: () => AgentConfig;
   readonly #loops: Readonly<Record<LoopName, Loop>>;
   /** The last piece of work that no other may run beside. */
   #last: Promise<unknown> = Promise.resolve();
   readonly #layers = new LayerReader();
-  readonly #measurements: Measurements;
   readonly #announcer: Announcer;
   readonly #pace: PressurePace;
   #state = emptyState;
@@ -77,9 +75,7 @@ export class Agent {
 
   constructor(engine: Engine, config: () => AgentConfig) {
     this.#config = config;
-    this.#measurements = new Measurements(() => this.#now());
-    const disk = this.#measurements.recording(engine.observe.disk);
-    this.#engine = { ...engine, observe: { ...engine.observe, disk } };
+    this.#engine = engine;
     this.#announcer = new Announcer(engine.journal);
     this.#pace = new PressurePace(engine, () => config().periods.pressure);
     const periodic = { purpose: { kind: "periodic" } } as const;
@@ -98,7 +94,7 @@ export class Agent {
 
   state(): AgentState {
     const loops = Object.values(this.#loops).map((loop) => loop.state());
-    return { ...this.#state, loops, filesystems: this.#measurements.newest(this.#state.seen) };
+    return { ...this.#state, loops };
   }
 
   /** Runs until `signal` aborts; finishes the removal in flight first. */
@@ -249,12 +245,14 @@ export class Agent {
     const { engine } = this.#loops.pressure;
     let unmeasured: string | null = null;
     const check = async (): Promise<PressureVerdict | null> => {
-      const filesystems = this.#state.seen?.filesystems ?? [];
-      if (filesystems.length === 0) return null;
+      const { filesystems: known, seen } = this.#state;
+      if (known.length === 0) return null;
       const state = this.#state.pressure?.state ?? noPressure;
-      const { verdict: pressure, failure } = await checkPressure(engine, { filesystems, state });
-      unmeasured = failure;
-      this.#note({ pressure });
+      const checked = await checkPressure(engine, { filesystems: known, state });
+      const { verdict: pressure, filesystems } = checked;
+      unmeasured = checked.failure;
+      // An observation meanwhile may have found others.
+      this.#note(this.#state.seen === seen ? { pressure, filesystems } : { pressure });
       if (this.#isDue()) this.#short.abort();
       return pressure;
     };
@@ -301,7 +299,13 @@ export class Agent {
 
   #noteSeen(seen: Seen): void {
     // Without thresholds nothing is checked, and one that comes back has not been met meanwhile.
-    this.#noteAnswer(this.#isEnabled("pressure") ? { seen } : { seen, pressure: null });
+    const { observedAt: measuredAt } = seen;
+    const filesystems = seen.filesystems.map((it) => ({ ...it, measuredAt }));
+    this.#noteAnswer({
+      seen,
+      filesystems,
+      ...(!this.#isEnabled("pressure") && { pressure: null }),
+    });
     this.#announcer.unmatchedKeepRules(seen.unmatchedKeepRules);
   }
 

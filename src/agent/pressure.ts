@@ -1,12 +1,9 @@
-/** The disks as last measured; one check of them for pressure, when the next comes, and whether it begins a pass. */
+/** One check of the disks for pressure, when the next comes, and whether it begins a pass. */
 
-import type { Engine, ReadEngine, Seen } from "../gc/ports.ts";
+import type { Engine, ReadEngine } from "../gc/ports.ts";
 import { messageOf } from "../model/errors.ts";
 import { hasRemoved, type Pass } from "../model/pass.ts";
-import type { DiskReader } from "../model/ports.ts";
 import type { MeasuredFilesystem } from "../model/reports.ts";
-import type { DiskReading, Filesystem } from "../model/snapshot.ts";
-import type { Instant } from "../model/time.ts";
 import { UNMEASURED } from "../node/disk.ts";
 import {
   judgePressure,
@@ -14,87 +11,50 @@ import {
   type PressureVerdict,
 } from "../policy/pressure/thresholds.ts";
 
-type Figures = Pick<DiskReading, "capacityBytes" | "availableBytes" | "inodes" | "inodesFree">;
-
-/** The newest measurement of each filesystem by any part of the agent, so that showing the disks costs no call. */
-export class Measurements {
-  readonly #now: () => Instant;
-  readonly #newest = new Map<string, Figures & { readonly measuredAt: Instant }>();
-
-  constructor(now: () => Instant) {
-    this.#now = now;
-  }
-
-  /** Wraps the reader, so that every measurement is recorded here. */
-  recording(disk: DiskReader): DiskReader {
-    return {
-      filesystems: async (reported) => {
-        const filesystems = await disk.filesystems(reported);
-        // Drops filesystems that are no longer named.
-        this.#newest.clear();
-        for (const filesystem of filesystems)
-          if (filesystem.unmeasured === undefined) this.#note(filesystem.path, filesystem);
-        return filesystems;
-      },
-      measure: async (path) => {
-        const reading = await disk.measure(path);
-        this.#note(path, reading);
-        return reading;
-      },
-    };
-  }
-
-  /**
-   * The filesystems of the last observation with the newest figures: a pass is recorded at its end, with figures of its
-   * start.
-   */
-  newest(seen: Pick<Seen, "filesystems" | "observedAt"> | null): readonly MeasuredFilesystem[] {
-    if (seen === null) return [];
-    const { filesystems, observedAt } = seen;
-    return filesystems.map(({ unmeasured, ...filesystem }) => {
-      const newest = this.#newest.get(filesystem.path);
-      if (newest !== undefined) return { ...filesystem, ...newest };
-      const why = unmeasured === undefined ? {} : { unmeasured };
-      return { ...filesystem, ...why, measuredAt: observedAt };
-    });
-  }
-
-  #note(path: string, { capacityBytes, availableBytes, inodes, inodesFree }: Figures): void {
-    const measuredAt = this.#now();
-    this.#newest.set(path, { capacityBytes, availableBytes, inodes, inodesFree, measuredAt });
-  }
+export interface PressureCheck {
+  readonly verdict: PressureVerdict;
+  /** As measured now; one that could not be measured as it was. */
+  readonly filesystems: readonly MeasuredFilesystem[];
+  /** Why one could not be measured, which is then not judged. */
+  readonly failure: string | null;
 }
 
-/** A statfs for each known filesystem, and nothing else. One that cannot be measured (`failure`) is not judged. */
+/** A statfs for each known filesystem, and nothing else. */
 export async function checkPressure(
   engine: ReadEngine,
-  known: { readonly filesystems: readonly Filesystem[]; readonly state: PressureState },
-): Promise<{ readonly verdict: PressureVerdict; readonly failure: string | null }> {
+  known: { readonly filesystems: readonly MeasuredFilesystem[]; readonly state: PressureState },
+): Promise<PressureCheck> {
   const { disk, host } = engine.observe;
   const limits = engine.limits();
   const failures: string[] = [];
   const unmeasured = new Set<string>();
-  const filesystems = await Promise.all(
-    known.filesystems.map(async (filesystem) => {
-      const reading = await disk.measure(filesystem.path).catch((thrown: unknown) => {
+  const found = await Promise.all(
+    known.filesystems.map(async ({ unmeasured: _, ...filesystem }) => {
+      try {
+        const reading = await disk.measure(filesystem.path);
+        return { ...filesystem, ...reading, measuredAt: host.clocks().wall };
+      } catch (thrown) {
         failures.push(messageOf(thrown));
         unmeasured.add(filesystem.device);
-        return UNMEASURED;
-      });
-      return { ...filesystem, ...reading };
+        return { ...filesystem, ...UNMEASURED };
+      }
     }),
+  );
+  const filesystems = found.map((it, at) =>
+    unmeasured.has(it.device) ? (known.filesystems[at] ?? it) : it,
   );
   const verdict = judgePressure({
     limits: limits.pressure,
     compat: limits.images.compat,
-    filesystems,
+    filesystems: found,
     state: known.state,
     uptime: host.clocks().uptime,
   });
-  if (failures.length === 0) return { verdict, failure: null };
+  if (failures.length === 0) return { verdict, filesystems, failure: null };
   const state = withStateOf(unmeasured, known.state, verdict.state);
   const condition = verdict.condition || state.firstMet.size > 0;
-  return { verdict: { ...verdict, state, condition }, failure: failures.join("; ") };
+  const failure = failures.join("; ");
+  return { verdict: { ...verdict, state, condition }, filesystems, failure };
 }
 
 /** The state after a check that could not measure these devices: nothing is known to have ended there. */
@@ -141,7 +101,6 @@ export class PressurePace {
         : this.#timer.monotonicNs() + BigInt(Math.round(Math.min(ms, most) * 1e6));
   }
 
-  /** The next check begins a pass if one is due. */
   /** No threshold is due any more. */
   reset(): void {
     this.#idle = 0;

@@ -11,7 +11,7 @@ import {
   topologyOf,
 } from "../../src/policy/pressure/thresholds.ts";
 import { FILE, load } from "../config/loading.ts";
-import { aFilesystem, defaultLimits } from "../support/build/values.ts";
+import { aFilesystem, defaultLimits, NOW } from "../support/build/values.ts";
 import { fakeEngine } from "../support/fake-engine.ts";
 
 interface Usage {
@@ -72,7 +72,8 @@ export async function pressureEffects(
           filesystems.find((one) => one.path === path) ?? aFilesystem(),
       },
     };
-    const { verdict } = await checkPressure({ ...engine, observe }, { filesystems, state });
+    const known = filesystems.map((it) => ({ ...it, measuredAt: NOW }));
+    const { verdict } = await checkPressure({ ...engine, observe }, { filesystems: known, state });
     state = verdict.state;
     effects.push(effectOf(verdict, filesystems, step.expect.reclaimed));
   }
