@@ -6,6 +6,7 @@ import { join } from "node:path";
 import * as v from "valibot";
 
 import { HostError, messageOf } from "../model/errors.ts";
+import { parsedJson } from "../model/values.ts";
 import { boundedBytes, codeOf } from "../node/files.ts";
 import type { Screen } from "../report/terminal.ts";
 
@@ -53,7 +54,7 @@ export async function readAgent(runDir: string, version: string): Promise<FoundA
     const hangs = thrown.cause instanceof Error && thrown.cause.name === "TimeoutError";
     throw busy(hangs ? HANGS : thrown.message, thrown);
   }
-  const status = v.safeParse(Status, parsedOrNull(text));
+  const status = v.safeParse(Status, parsedJson(text));
   if (!status.success)
     throw busy(
       `${socketPath} is not the socket of a crigc agent; stop what listens there, or name the agent's --run-dir`,
@@ -94,13 +95,19 @@ export async function openCommand(command: AgentCommand, output: CommandOutput):
   const unix = join(runDir, CONTROL_SOCKET);
   const id = crypto.randomUUID();
   const { width, colour, unicode } = screen;
-  const silence = new Silence();
+  const silence = new AbortController();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  /** Aborts if nothing has come until then. */
+  const within = (ms: number): void => {
+    clearTimeout(timer);
+    timer = setTimeout(() => silence.abort(), ms);
+  };
   const end = (): void => {
     const url = `http://crigc/commands/${id}`;
     void fetch(url, { unix, method: "DELETE" }).catch(() => undefined);
   };
   try {
-    silence.within(ANSWER_MS);
+    within(ANSWER_MS);
     const response = await fetch("http://crigc/commands", {
       unix,
       method: "POST",
@@ -113,7 +120,7 @@ export async function openCommand(command: AgentCommand, output: CommandOutput):
     if (response.status !== 200) throw busy((await response.text()).trim());
     signal.addEventListener("abort", end);
     if (signal.aborted) end();
-    for await (const text of linesOf(response, silence)) {
+    for await (const text of linesOf(response, () => within(SILENT_MS))) {
       const line = v.parse(Line, JSON.parse(text));
       if (line.out !== undefined) output.out(line.out);
       if (line.err !== undefined) output.err(line.err);
@@ -129,7 +136,7 @@ export async function openCommand(command: AgentCommand, output: CommandOutput):
     );
   } finally {
     signal.removeEventListener("abort", end);
-    silence.stop();
+    clearTimeout(timer);
   }
 }
 
@@ -138,44 +145,17 @@ const HANGS = "the agent hangs; systemctl restart crigc, then crigc history show
 const busy = (message: string, cause?: unknown): HostError =>
   new HostError("lock", message, { cause });
 
-/** Aborts once nothing has come for so long. */
-class Silence {
-  readonly #abort = new AbortController();
-  #timer: ReturnType<typeof setTimeout> | undefined;
-
-  get signal(): AbortSignal {
-    return this.#abort.signal;
-  }
-
-  within(ms: number): void {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#abort.abort(), ms);
-  }
-
-  stop(): void {
-    clearTimeout(this.#timer);
-  }
-}
-
-async function* linesOf(response: Response, silence: Silence): AsyncGenerator<string> {
+async function* linesOf(response: Response, came: () => void): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let rest: string[] = [];
   for await (const chunk of response.body ?? []) {
-    silence.within(SILENT_MS);
+    came();
     const [first = "", ...others] = decoder.decode(chunk, { stream: true }).split("\n");
     rest.push(first);
     for (const next of others) {
       yield rest.join("");
       rest = [next];
     }
-  }
-}
-
-function parsedOrNull(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
   }
 }
 
@@ -190,46 +170,30 @@ export interface ControlRequest {
 const ANSWER_BYTES_MAXIMUM = 64 << 20;
 
 /** The body of the response. Throws `HostError` `http` if no agent answers, or on any status but 200. */
-export async function askAgent(request: ControlRequest): Promise<string> {
-  const { status, body } = await exchange(request);
-  if (status === 200) return body;
-  throw new HostError(
-    "http",
-    `the agent at ${request.socketPath} answered ${request.path} with status ${status}: ${body.slice(0, 200).trim()}; is it the same version of crigc?`,
-  );
-}
-
-async function exchange(
-  request: ControlRequest,
-): Promise<{ readonly status: number; readonly body: string }> {
-  const deadline = AbortSignal.timeout(request.timeoutMs);
+export async function askAgent({ socketPath, path, timeoutMs }: ControlRequest): Promise<string> {
   try {
     // Cheaper than a failing request if the socket is missing.
-    statSync(request.socketPath);
-    const response = await fetch(`http://crigc${request.path}`, {
-      unix: request.socketPath,
-      signal: deadline,
-      redirect: "error",
+    statSync(socketPath);
+    const signal = AbortSignal.timeout(timeoutMs);
+    const url = `http://crigc${path}`;
+    const response = await fetch(url, { unix: socketPath, signal, redirect: "error" });
+    const body = String(await boundedBytes(response.body ?? [], ANSWER_BYTES_MAXIMUM));
+    if (response.status === 200) return body;
+    throw new Error(`it answered with status ${response.status}: ${body.slice(0, 200).trim()}`);
+  } catch (thrown) {
+    const isLate = thrown instanceof Error && thrown.name === "TimeoutError";
+    const why = isLate
+      ? `no answer within ${timeoutMs} ms; the agent hangs; see its log`
+      : (FAILURES[codeOf(thrown)] ?? `${messageOf(thrown)}; is it crigc that listens there?`);
+    throw new HostError("http", `cannot reach the agent at ${socketPath}: ${why}`, {
+      cause: thrown,
     });
-    return {
-      status: response.status,
-      body: new TextDecoder().decode(await boundedBytes(response.body ?? [], ANSWER_BYTES_MAXIMUM)),
-    };
-  } catch (error) {
-    throw new HostError("http", failure(request, error), { cause: error });
   }
 }
 
-function failure(request: ControlRequest, error: unknown): string {
-  const asking = `cannot reach the agent at ${request.socketPath}`;
-  const code = error instanceof Error && "code" in error ? error.code : null;
-  if (code === "ENOENT")
-    return `no agent is running: ${request.socketPath} not found; start it (crigc install --start, or crigc run), or set its --run-dir`;
-  if (code === "ECONNREFUSED") return `${asking}: connection refused; start crigc run again`;
-  if (code === "ECONNRESET")
-    return `${asking}: it closed the connection without an answer; is it crigc that listens there?`;
-  if (code === "EACCES") return `${asking}: permission denied; run as root (sudo crigc …)`;
-  if (error instanceof Error && error.name === "TimeoutError")
-    return `${asking}: no answer within ${request.timeoutMs} ms; the agent hangs; see its log`;
-  return `${asking}: ${messageOf(error)}; is it crigc that listens there?`;
-}
+const FAILURES: Readonly<Record<string, string>> = {
+  ENOENT: "not found; start it (crigc install --start, or crigc run), or set its --run-dir",
+  ECONNREFUSED: "connection refused; start crigc run again",
+  ECONNRESET: "it closed the connection without an answer; is it crigc that listens there?",
+  EACCES: "permission denied; run as root (sudo crigc …)",
+};
