@@ -29,7 +29,8 @@ export async function checkPressure(
   const failures: string[] = [];
   const unmeasured = new Set<string>();
   const found = await Promise.all(
-    known.filesystems.map(async ({ unmeasured: _, ...filesystem }) => {
+    known.filesystems.map(async (before) => {
+      const { unmeasured: _, ...filesystem } = before;
       try {
         const reading = await disk.measure(filesystem.path);
         return { ...filesystem, ...reading, measuredAt: host.clocks().wall };
