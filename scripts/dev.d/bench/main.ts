@@ -115,7 +115,7 @@ async function startNode(images: number, program: string) {
 
 async function measureNode(node: BenchNode, count: number): Promise<void> {
   console.log(`\n${count} images, ${count * 2} containers, ${Math.floor(count / 2)} sandboxes`);
-  const { images, containers, sandboxes } = largeNode(count);
+  const { images, containers } = largeNode(count);
   const idsOf = (of: readonly { readonly id: string }[]) => of.map(({ id }) => id);
   const sizesOf = images.map((image) => Number(image["size"]));
   const removed = Math.round(count * REMOVED_SHARE);
@@ -126,19 +126,18 @@ async function measureNode(node: BenchNode, count: number): Promise<void> {
     ids: [""],
     atOnce: 1,
   };
-  const [, once, statuses, pods, removals] = await bare(node, [
+  const [, once, statuses, removals] = await bare(node, [
     // The first also opens the connection.
     lists,
     lists,
     { methods: ["ContainerStatus"], ids: idsOf(containers), atOnce: 16 },
-    { methods: ["PodSandboxStatus"], ids: idsOf(sandboxes), atOnce: 16 },
     { methods: ["RemoveImage", "ImageStatus"], ids: idsOf(images.slice(-removed)), atOnce: 1 },
   ]);
   const sum = (...costs: readonly (BareCost | undefined)[]): number =>
     costs.reduce((ms, cost) => ms + (cost?.wallMs ?? Number.NaN), 0);
   const gc = node.command("gc", "-o", "json");
   const image = node.command("gc", "--images", `--image-store-budget=${budget}`, "-o", "json");
-  await measured("first pass, nothing known", gc, sum(once, statuses, pods), async () => {
+  await measured("first pass, nothing known", gc, sum(once, statuses), async () => {
     await node.reset();
     node.forget();
   });

@@ -44,7 +44,8 @@ const imageOf = (index: number): Message => ({
   repo_digests: [
     `registry.example:5000/team-${index % 40}/service-${index}@sha256:${hexId(`digest ${index}`)}`,
   ],
-  size: String(120_000_000 + (index % 40) * 1_000_000 + index),
+  // Below 1 MiB each, of which the disk below need not give anything back.
+  size: String(800_000 + (index % 40) * 1_000 + index),
   username: "",
   spec: { image: "" },
   pinned: false,
