@@ -50,7 +50,7 @@ export function remember(given: Remember): Ledger {
     ageRestartedWatched: ledger.ageRestartDue ? now : ledger.ageRestartedWatched,
     ageRestartDue: false,
     hadContainers: snapshot.containers.length > 0,
-    sandboxes: snapshot.sandboxes.map(({ id }) => id),
+    sandboxes: snapshot.sandboxes.map(({ id }) => id).toSorted(),
     images,
     containers,
     pods: input.pods,

@@ -352,7 +352,7 @@ describe("the containers of a pass", () => {
     await run({ ...fake, engine: { ...engine, journal } }, onlyContainers);
     const { containers, sandboxes, hadContainers } = fake.world.ledger;
     expect([...containers.keys()].map(String)).toEqual(["container-dead-2", "container-dead-4"]);
-    expect(sandboxes.map(String)).toEqual([living.id, "older"].map(String));
+    expect(sandboxes.map(String)).toEqual(["older", living.id].map(String));
     expect(hadContainers).toBe(true);
     expect(told.toSorted()).toEqual(["failed", "failed", "removed", "removed", "removed"]);
   });
