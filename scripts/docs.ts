@@ -16,8 +16,6 @@ import { printed } from "../src/config/values.ts";
 const top = join(import.meta.dir, "..");
 /** An option of this many commands is described once. */
 const SHARED_MIN = 2;
-/** Not named in the sections of the many commands that have them. */
-const OF_LISTS: readonly string[] = ["all", "q", "no-trunc"];
 
 /** Pages by path, and for each the text of its generated sections by name. */
 export const generated: Readonly<Record<string, Readonly<Record<string, () => string>>>> = {
@@ -65,8 +63,7 @@ function flagEntry(name: FieldName): string {
 
 function commandSections(): string {
   const shared = [...sharedOptions].map((text) => `- ${text}`).join("\n");
-  const ofLists = OF_LISTS.map((name) => code(dashed(name))).join(", ");
-  const about = `Listed below without a description; ${ofLists} are options of lists.`;
+  const about = "Listed below without a description.";
   const heading = "## Options of several commands\n";
   return [heading, `${about}\n`, `${shared}\n`, ...commands.map(commandSection)].join("\n");
 }
@@ -104,7 +101,7 @@ function commandSection(command: Command): string {
   const options = ownOptions(command).map((option) => [option, optionText(option)] as const);
   const rows = options.flatMap(([, text]) => (sharedOptions.has(text) ? [] : [`- ${text}\n`]));
   const also = options.flatMap(([{ name }, text]) =>
-    sharedOptions.has(text) && !OF_LISTS.includes(name) ? [code(dashed(name))] : [],
+    sharedOptions.has(text) ? [code(dashed(name))] : [],
   );
   const above = also.length === 0 ? [] : [`- ${also.join(", ")}\n`];
   const summary = capital(command.summary);

@@ -94,8 +94,8 @@ export const operand = (
   ...more,
 });
 
-/** Output formats of a list: `wide` is a table that is not truncated, `name` one name per line. */
-export const LIST = ["table", "wide", "json", "yaml", "name"] as const;
+/** Output formats of a list: `name` prints one name per line. */
+export const LIST = ["table", "json", "yaml", "name"] as const;
 export const TABLE_OR_JSON = ["table", "json"] as const;
 export type Format = (typeof LIST)[number];
 

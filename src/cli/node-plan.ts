@@ -4,7 +4,8 @@ import type { Config } from "../config/config.ts";
 import { unmeasuredIn } from "../gc/observe.ts";
 import type { Prepared } from "../gc/prepare.ts";
 import { asIfOldEnough, readOnlyPass } from "../gc/read-only.ts";
-import type { Purpose } from "../model/plan.ts";
+import type { ImagePlan, Purpose } from "../model/plan.ts";
+import type { ImageShare } from "../model/reports.ts";
 import { imageUsage } from "../policy/disk-usage.ts";
 import { inUseOf } from "../policy/disk.ts";
 import type { Parts } from "../policy/facts.ts";
@@ -74,13 +75,25 @@ function noteUnmeasured({ note }: CommandContext, { snapshot }: Prepared): void 
 }
 
 /** Disk usage of images by their layers, for `crigc df` and the HTML report. */
-export function imageUsageReport({ plan, snapshot, ledger }: Prepared): ImageUsageReport {
-  const images = plan.images ?? { candidates: [], kept: [] };
+export function imageUsageReport(
+  { plan, snapshot, ledger }: Prepared,
+  {
+    images = plan.images ?? { candidates: [], kept: [] },
+    order,
+  }: {
+    readonly images?: Pick<ImagePlan, "candidates" | "kept">;
+    readonly order?: ((one: ImageShare, other: ImageShare) => number) | undefined;
+  } = {},
+): ImageUsageReport {
   const layers = layersOf(snapshot.images, ledger);
   const stores = snapshot.filesystems.filter(({ roles }) => roles.includes("imagefs"));
   const inUseBytes = stores.reduce((sum, one) => sum + inUseOf(one), 0n);
+  const usage = imageUsage({ plan: images, layers, inUseBytes });
   return {
-    images: imageUsage({ plan: images, snapshot, layers, inUseBytes }),
+    images: {
+      ...usage,
+      byRepository: order ? usage.byRepository.toSorted(order) : usage.byRepository,
+    },
     imagesWithoutLayers: snapshot.images.filter(({ id }) => !layers.has(id)).length,
   };
 }

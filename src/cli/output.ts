@@ -1,15 +1,10 @@
-/** Prints the results of commands in the format of `-o`: a table or JSON; lists also wide, as YAML, names or IDs. */
+/** Prints the results of commands in the format of `-o`: a table or JSON; lists also as YAML, names or IDs. */
 
 import { type JsonObject, printedPieces, printedYaml } from "../report/document.ts";
 import { clean, type Screen } from "../report/terminal.ts";
 import { type CommandContext, type CommandOption, has, option } from "./command.ts";
 
-export const ALL_OPTION = option("all", "list every row of a long table");
-
-export const LIST_OPTIONS: readonly CommandOption[] = [
-  option("q", "print IDs only, one per line"),
-  option("no-trunc", "do not truncate columns"),
-];
+export const QUIET = option("q", "print IDs only, one per line");
 
 /** `keys`: the first is the default order. */
 export const sortOption = (keys: readonly string[]): CommandOption =>
@@ -33,10 +28,6 @@ export async function print<Document extends JsonObject>(
     readonly rows?: (document: Document) => readonly Row[];
   },
 ): Promise<void> {
-  const screen = has(context, ALL_OPTION.name)
-    ? { ...context.screen, all: true as const }
-    : context.screen;
-  const uncut = { ...screen, width: null };
   const lines = (texts: readonly string[]): void =>
     context.stdout(texts.map((text) => `${clean(text)}\n`).join(""));
   if (has(context, "q")) return lines(rows(document).map(({ id }) => id));
@@ -47,9 +38,7 @@ export async function print<Document extends JsonObject>(
       return context.stdout(printedYaml(document));
     case "name":
       return lines(rows(document).map(({ name }) => name));
-    case "wide":
-      return context.stdout(table(document, { ...uncut, all: true, wide: true }));
     case "table":
-      return context.stdout(table(document, has(context, "no-trunc") ? uncut : screen));
+      return context.stdout(table(document, context.screen));
   }
 }

@@ -16,8 +16,6 @@ import { imageName } from "../report/words.ts";
 import { type CommandOption, has, type Invocation, option } from "./command.ts";
 import { durationFrom, parsed, valueOf, type ValueType } from "./values.ts";
 
-export const FORCE_YOUNG = option("force-young", "also remove images younger than the minimum age");
-
 export const FILTER = option(
   "filter KEY=VALUE",
   "filter by reference=GLOB, unused-for=30d (until), untagged (dangling), larger-than=1Gi, namespace=NAME; repeatable",
@@ -34,7 +32,7 @@ export const SELECTION_OPTIONS: readonly CommandOption[] = [
   option("all-unused", "remove everything unused that no rule keeps, regardless of disk usage"),
   option("free SIZE", "remove until this much is available on the image filesystem, such as 20Gi"),
   FILTER,
-  FORCE_YOUNG,
+  option("force-young", "also remove images younger than the minimum age"),
 ];
 
 export interface Selected {

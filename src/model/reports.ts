@@ -34,7 +34,7 @@ export type WritableLayers = ReadonlyMap<ContainerId, WritableLayer>;
 
 /** A group of images. */
 export interface ImageShare {
-  /** A repository, a namespace, a family by its smallest image, or a state; `null` if unknown. */
+  /** A repository or a state; `null`: no name. */
   readonly name: string | null;
   readonly images: number;
   /** Images that no use and no rule keeps. */
@@ -54,9 +54,6 @@ export interface ImageUsage {
   /** Named by `ImageState`. */
   readonly byState: readonly ImageShare[];
   readonly byRepository: readonly ImageShare[];
-  /** An image that pods of two namespaces use is in both. */
-  readonly byNamespace: readonly ImageShare[];
-  readonly byFamily: readonly ImageShare[];
 }
 
 export interface ChainLayer {

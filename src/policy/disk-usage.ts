@@ -1,19 +1,15 @@
-/** Disk usage of images, by decision, repository, namespace and layer family. */
-import type { ChainId } from "../model/ids.ts";
+/** Disk usage of images, by decision and repository. */
 import type { ImagePlan } from "../model/plan.ts";
 import type { ImageKeepReason } from "../model/reason.ts";
 import type { ImageShare, ImageUsage } from "../model/reports.ts";
-import type { Image, Snapshot } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
 import { atLeastZero, compared, smaller } from "../model/values.ts";
-import { nameOf } from "./image/image-index.ts";
 import type { Ranked } from "./image/rank.ts";
 import { repositoryOfNames } from "./image/reference.ts";
 import type { Layers } from "./layers.ts";
 
 export interface ImageUsageFacts {
   readonly plan: Pick<ImagePlan, "candidates" | "kept">;
-  readonly snapshot: Pick<Snapshot, "containers" | "sandboxes">;
   readonly layers: Layers;
   /** All that is in use on the filesystems with images: no group takes more. */
   readonly inUseBytes: bigint;
@@ -22,18 +18,14 @@ export interface ImageUsageFacts {
 /** Groups every image of a plan; the groups of a view come largest first. */
 export function imageUsage(facts: ImageUsageFacts): ImageUsage {
   const subjects = subjectsOf(facts.plan);
-  const namespaces = namespacesOf(facts.snapshot);
-  const families = familyNames(subjects, facts.layers);
-  const by = (namesOf: (subject: Subject) => readonly (string | null)[]): readonly ImageShare[] =>
-    grouped(subjects, namesOf)
-      .map(([name, group]) => shareOf(name, group, facts))
-      .toSorted(bySize);
+  const by = (nameOf: (subject: Subject) => string | null): readonly ImageShare[] =>
+    Array.from(Map.groupBy(subjects, nameOf), ([name, group]) =>
+      shareOf(name, group, facts),
+    ).toSorted(bySize);
   return {
     total: shareOf(null, subjects, facts),
-    byState: by((subject) => [isRemovable(subject) ? "removable" : subject.reason.kind]),
-    byRepository: by((subject) => [repositoryOf(subject)]),
-    byNamespace: by(({ reason }) => namespaces(reason)),
-    byFamily: by(({ image }) => [families.get(familyOf(facts.layers, image)) ?? null]),
+    byState: by((subject) => (isRemovable(subject) ? "removable" : subject.reason.kind)),
+    byRepository: by(repositoryOf),
   };
 }
 
@@ -52,17 +44,6 @@ const repositoryOf = ({ image }: Subject): string | null =>
 /** Images that only a missing trigger, or a condition of the whole pass, keeps are removable. */
 const isRemovable = ({ reason: { kind } }: Subject): boolean =>
   kind === "no-trigger" || kind === "blocked" || kind === "changed";
-
-function grouped<Item, Name extends string>(
-  items: readonly Item[],
-  namesOf: (item: Item) => readonly (Name | null)[],
-): readonly (readonly [Name | null, readonly Item[]])[] {
-  const named = items.flatMap((item) => namesOf(item).map((name) => ({ name, item })));
-  return Array.from(
-    Map.groupBy(named, ({ name }) => name),
-    ([name, group]) => [name, group.map(({ item }) => item)] as const,
-  );
-}
 
 function shareOf(
   name: string | null,
@@ -88,47 +69,6 @@ function shareOf(
     uniqueBytes: smaller(uniqueBytes, inUseBytes),
     sharedBytes: smaller(atLeastZero(allBytes - uniqueBytes), inUseBytes),
     lastUsedAt,
-  };
-}
-
-/** A family is named by the image with the fewest layers: the base, if it is there. */
-function familyNames(
-  subjects: readonly Subject[],
-  layers: Layers,
-): ReadonlyMap<ChainId | null, string> {
-  const layersOf = ({ id }: Image): number => layers.chainOf(id)?.layers ?? 0;
-  const names = new Map<ChainId | null, string>();
-  const images = subjects
-    .map(({ image }) => image)
-    .toSorted(
-      (one, other) => layersOf(one) - layersOf(other) || compared<string>(one.id, other.id),
-    );
-  for (const image of images) {
-    const family = familyOf(layers, image);
-    if (family !== null && !names.has(family)) names.set(family, nameOf(image));
-  }
-  return names;
-}
-
-/** The first layer of an image; `null` if its layers are unknown. */
-const familyOf = (layers: Layers, { id }: Image): ChainId | null =>
-  layers.layersOf(id)[0]?.chain ?? null;
-
-/** The namespaces of the pods that use an image. */
-function namespacesOf({
-  containers,
-  sandboxes,
-}: ImageUsageFacts["snapshot"]): (reason: ImageKeepReason) => readonly (string | null)[] {
-  const namespaces = new Map<string, string>([
-    ...sandboxes.map((one) => [one.podUid, one.namespace] as const),
-    ...containers.map((one) => [one.id, one.podNamespace] as const),
-  ]);
-  return (reason) => {
-    const users = reason.kind === "in-use" ? reason.users : [];
-    const found = users.flatMap(
-      (user) => namespaces.get(user.kind === "pod-spec" ? user.uid : user.id) || [],
-    );
-    return found.length === 0 ? [null] : [...new Set(found)];
   };
 }
 

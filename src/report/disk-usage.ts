@@ -14,17 +14,14 @@ import { compared } from "../model/values.ts";
 import { printUsage, usageJson } from "./disk.ts";
 import { document, jsonOf } from "./document.ts";
 import { imageKeep } from "./image-reasons.ts";
-import { column, type Columns, NAME, Printer, RIGHT } from "./printer.ts";
+import { column, type Columns, Printer, RIGHT } from "./printer.ts";
 import { clean, present, type Screen } from "./terminal.ts";
 import { containerName, counted, dayOf, humanBytes } from "./words.ts";
-
-export type View = "repository" | "namespace" | "base";
 
 export interface ImageUsageReport {
   readonly images: ImageUsage;
   /** Images with unknown layers: each counts as if it shared nothing. */
   readonly imagesWithoutLayers: number;
-  /** Measured bytes per estimated byte, learned from removals; `null`: not learned yet. */
 }
 
 export interface DiskUsageReport extends ImageUsageReport {
@@ -61,8 +58,6 @@ export const imageUsageJson = ({ images, ...report }: ImageUsageReport) => ({
   withoutLayers: report.imagesWithoutLayers,
   byState: images.byState.map(shareJson),
   byRepository: images.byRepository.map(shareJson),
-  byNamespace: images.byNamespace.map(shareJson),
-  byFamily: images.byFamily.map(shareJson),
 });
 
 type ShareJson = ReturnType<typeof shareJson>;
@@ -90,23 +85,15 @@ const largestContainers = ({ containers, writableLayers }: DiskUsageReport) =>
     })
     .toSorted((one, other) => compared(other.writableBytes, one.writableBytes));
 
-export function diskUsageTable(usage: DiskUsageDocument, view: View, screen: Screen): string {
+export function diskUsageTable(usage: DiskUsageDocument, screen: Screen): string {
   const { images } = usage;
-  const views = {
-    repository: { title: "REPOSITORY", unknown: "(untagged)", rows: images.byRepository },
-    namespace: { title: "NAMESPACE", unknown: "(not in use by a pod)", rows: images.byNamespace },
-    base: { title: "BASE", unknown: "(layers not known)", rows: images.byFamily },
-  };
-  const { title, unknown, rows } = views[view];
   const printer = new Printer(screen);
   for (const disk of usage.filesystems) printUsage(printer, disk);
   printer.gap();
   const states = images.byState.map((row) => ({ ...row, name: imageKeep.title(row.name ?? "") }));
   printer.table(shareColumns("STATE"), [...states, { ...images, name: "all" }]);
   printer.gap();
-  printer.table(shareColumns(title, unknown), rows.slice(0, ROWS_MAX));
-  if (rows.length > ROWS_MAX)
-    printer.line(`${counted(rows.length - ROWS_MAX, "more row")}; -o json has all`);
+  printer.table(shareColumns("REPOSITORY"), images.byRepository);
   printer.gap();
   printOtherData(printer, usage);
   printer.gap();
@@ -115,11 +102,8 @@ export function diskUsageTable(usage: DiskUsageDocument, view: View, screen: Scr
   return printer.text();
 }
 
-/** Maximum rows of a table; documents have all. */
-const ROWS_MAX = 20;
-
-export const shareColumns = (title: string, unknown = ""): Columns<ShareJson> => [
-  column(title, ({ name }) => clean(name ?? unknown), NAME),
+export const shareColumns = (title: string): Columns<ShareJson> => [
+  column(title, ({ name }) => clean(name ?? "(untagged)")),
   column("IMAGES", ({ images }) => String(images), RIGHT),
   column("UNIQUE", ({ uniqueBytes }) => humanBytes(uniqueBytes), RIGHT),
   column("SHARED", ({ sharedBytes }) => humanBytes(sharedBytes), RIGHT),

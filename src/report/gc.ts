@@ -5,7 +5,6 @@ import {
   type ImageItem,
   type ImageOutcome,
   type ImageResult,
-  isGone,
   type Pass,
   type RemovalResult,
 } from "../model/pass.ts";
@@ -33,7 +32,7 @@ import {
 } from "./pass-words.ts";
 import { printPlan } from "./plan-table.ts";
 import { type KeptJson, planBody } from "./plan.ts";
-import { column, type Columns, NAME, OPTIONAL, Printer, RIGHT } from "./printer.ts";
+import { column, type Columns, OPTIONAL, Printer, RIGHT } from "./printer.ts";
 import { clean, present, type Screen } from "./terminal.ts";
 import {
   bytesCell,
@@ -161,8 +160,8 @@ export function gcTable(pass: GcDocument, screen: Screen): string {
 
 /** Selected images that a rule keeps. */
 const REFUSED_COLUMNS: Columns<KeptJson> = [
-  column("KEPT", ({ name }) => name, NAME),
-  column("WHY", ({ reason }) => reason.text, { minimumWidth: 16 }),
+  column("KEPT", ({ name }) => name),
+  column("WHY", ({ reason }) => reason.text),
 ];
 
 /** What a pass is for, in brackets; "" for a periodic one. */
@@ -173,7 +172,7 @@ function purposeWords({ purpose, signals = [], selected = false }: GcDocument): 
 }
 
 const IMAGE_COLUMNS: Columns<ImageItemJson> = [
-  column("IMAGE", ({ name }) => name, NAME),
+  column("IMAGE", ({ name }) => name),
   column("SIZE", ({ sizeBytes }) => humanBytes(sizeBytes), RIGHT),
   // Estimated by layers, next to what was freed.
   column("ESTIMATE", ({ estimateBytes }) => bytesCell(estimateBytes), OPTIONAL),
@@ -183,15 +182,13 @@ const IMAGE_COLUMNS: Columns<ImageItemJson> = [
     RIGHT,
   ),
   column("TOOK", ({ tookMs }) => humanMs(tookMs), RIGHT),
-  column("WHY", ({ trigger }) => triggerTitle(trigger), { minimumWidth: 10 }),
-  column("RESULT", ({ result }) => resultTitle(result), { minimumWidth: 16 }),
+  column("WHY", ({ trigger }) => triggerTitle(trigger)),
+  column("RESULT", ({ result }) => resultTitle(result)),
 ];
 
 /** The result without its bytes, which have their own column. */
-function resultTitle(result: ImageItemJson["result"]): string {
-  if (result.kind !== "removed") return result.text;
-  return "removed";
-}
+const resultTitle = (result: ImageItemJson["result"]): string =>
+  result.kind === "removed" ? "removed" : result.text;
 
 function printImages(printer: Printer, outcome: ImageOutcomeJson): void {
   const items = [...outcome.items];
@@ -199,10 +196,7 @@ function printImages(printer: Printer, outcome: ImageOutcomeJson): void {
   printer.say(`Images: ${outcome.endText}${error}.`);
   if (items.length > 0 || (outcome.wantedBytes ?? 0n) > 0n)
     printer.say(freedSentence(outcome, items));
-  printer.table(IMAGE_COLUMNS, items, {
-    groupOf: ({ result, trigger }) => `${result.kind}: ${triggerTitle(trigger)}`,
-    matters: ({ result }) => result.kind !== "removed",
-  });
+  printer.table(IMAGE_COLUMNS, items);
   printer.gap();
 }
 
@@ -241,13 +235,12 @@ const rowsOf = ({ containers, sandboxes, logs }: ContainerOutcomeJson): readonly
 
 const POD_COLUMNS: Columns<PodRow> = [
   column("KIND", ({ kind }) => kind),
-  column("NAME", ({ name }) => name, NAME),
-  column("WHY", ({ reason }) => reason.text, { minimumWidth: 12 }),
+  column("NAME", ({ name }) => name),
+  column("WHY", ({ reason }) => reason.text),
   column(
     "RESULT",
     ({ result, logError = null }) =>
       result.text + (logError === null ? "" : `, logs: ${clean(logError)}`),
-    { minimumWidth: 12 },
   ),
 ];
 
@@ -261,10 +254,7 @@ function printContainers(printer: Printer, outcome: ContainerOutcomeJson): void 
   ]).join(", ");
   const isNothing = rows.length === 0 && end === "done";
   printer.say(`Containers: ${isNothing ? "nothing to remove" : `${endText}. ${counts}`}.`);
-  printer.table(POD_COLUMNS, rows, {
-    groupOf: ({ kind, result, reason }) => `${kind} ${result.kind}: ${reason.text}`,
-    matters: (row) => !isGone(row),
-  });
+  printer.table(POD_COLUMNS, rows);
   for (const error of outcome.errors) printer.say(`Failed: ${clean(error)}.`);
   printer.gap();
 }

@@ -1,6 +1,6 @@
 /** Document `History` and the output of `crigc history`: passes with their removals, warnings, images that came back. */
 
-import { isGone, type PassRow, type Regret, type Removal } from "../model/history.ts";
+import type { PassRow, Regret, Removal } from "../model/history.ts";
 import type { Event } from "../model/pass.ts";
 import type { Subject } from "../model/reason.ts";
 import { since, toMs, toRfc3339 } from "../model/time.ts";
@@ -9,7 +9,7 @@ import { POD_REMOVALS, podReasons } from "./container-reasons.ts";
 import { document, eventJson, jsonOf } from "./document.ts";
 import { IMAGE_TRIGGERS, imageTrigger, withSignal } from "./image-reasons.ts";
 import { endWords, eventWords, passTitle } from "./pass-words.ts";
-import { column, type Columns, NAME, OPTIONAL, Printer, RIGHT } from "./printer.ts";
+import { column, type Columns, OPTIONAL, Printer, RIGHT } from "./printer.ts";
 import { clean, present, type Screen } from "./terminal.ts";
 import {
   between,
@@ -32,13 +32,11 @@ export interface HistoryReport {
   readonly events: readonly Event[];
   /** Images that came back after they were removed. */
   readonly returned: readonly Regret[];
-  /** Whether passes with nothing to do were left out. */
-  readonly hidesIdle?: boolean;
 }
 
 export type HistoryDocument = ReturnType<typeof historyDocument>;
 
-export const historyDocument = ({ passes, removals, events, returned, ...report }: HistoryReport) =>
+export const historyDocument = ({ passes, removals, events, returned }: HistoryReport) =>
   document("History", {
     passes: passes.map(passRowJson),
     removals: removals.map(removalJson),
@@ -49,7 +47,6 @@ export const historyDocument = ({ passes, removals, events, returned, ...report 
       returnedAt: toRfc3339(at),
       afterMs: toMs(since(at, rest.removedAt)),
     })),
-    hidesIdle: report.hidesIdle === true || undefined,
   });
 
 export type PassRowJson = HistoryDocument["passes"][number];
@@ -69,16 +66,11 @@ const passRowJson = ({ id, kind, ...row }: PassRow) => ({
   containersEndText: row.containersEnd === null ? null : endWords(row.containersEnd),
 });
 
-/** `freed`: passes are already in order, events follow; otherwise both are sorted by time. */
-export type HistoryOrder = "time" | "newest" | "freed";
-
 export function historyTable(
-  { passes, removals, events, returned, hidesIdle }: HistoryDocument,
+  { passes, removals, events, returned }: HistoryDocument,
   screen: Screen,
-  order: HistoryOrder = "time",
 ): string {
-  if (passes.length + removals.length + events.length === 0 && hidesIdle !== true)
-    return "No records found.\n";
+  if (passes.length + removals.length + events.length === 0) return "No records found.\n";
   const printer = new Printer(screen);
   const byPass = Map.groupBy(removals, ({ passId }) => passId);
   const known = new Set(passes.map(({ passId }) => passId));
@@ -95,17 +87,13 @@ export function historyTable(
     })),
     ...strays.slice(0, 1).map(({ at }) => ({ at, print: () => printRemovals(printer, strays) })),
   ].map((entry) => ({ ...entry, at: instantOf(entry.at) }));
-  if (order !== "freed") entries.sort((one, other) => compared(one.at, other.at));
-  if (order === "newest") entries.reverse();
-  for (const { print } of entries) print();
+  for (const { print } of entries.toSorted((one, other) => compared(one.at, other.at))) print();
   printer.gap();
   if (returned.length > 0) {
     printer.line("Images that came back after their removal:");
-    printer.table(RETURNED_COLUMNS, returned, { indent: "  " });
+    printer.table(RETURNED_COLUMNS, returned, "  ");
     printer.gap();
   }
-  if (hidesIdle === true)
-    printer.say("Passes with nothing to do are not listed; list them with --all.", "dim");
   return printer.text();
 }
 
@@ -167,38 +155,28 @@ export const removalTitle = ({
 export const removalName = ({ kind, id, names }: RemovalJson): string =>
   names[0] === undefined && !kind.endsWith("s") ? shortId(id) : clean(names[0] ?? id);
 
-/** `-o wide` and the HTML report add the time and the ID. */
-export const removalColumns = ({ wide }: Screen): Columns<RemovalJson> => [
-  ...(wide === true ? [column<RemovalJson>("AT", ({ at }) => secondOf(at))] : []),
+export const REMOVAL_COLUMNS: Columns<RemovalJson> = [
   column("KIND", ({ kind }) => kindTitle(kind)),
-  column("NAME", removalName, NAME),
+  column("NAME", removalName),
   // Estimated by layers, next to what was freed.
   column("ESTIMATE", ({ estimateBytes }) => bytesCell(estimateBytes), OPTIONAL),
   column("FREED", ({ measuredBytes }) => changeCell(measuredBytes), RIGHT),
   column("REPORTED", ({ reportedBytes }) => bytesCell(reportedBytes), RIGHT),
-  column("WHY", removalTitle, { minimumWidth: 8 }),
+  column("WHY", removalTitle),
   column(
     "RESULT",
     ({ result, message }) => kindTitle(result) + (message === null ? "" : `: ${clean(message)}`),
-    { minimumWidth: 8 },
   ),
-  ...(wide === true ? [column<RemovalJson>("ID", ({ id }) => clean(id))] : []),
 ];
 
 const printRemovals = (printer: Printer, items: readonly RemovalJson[]): void =>
-  printer.table(removalColumns(printer.screen), items, {
-    groupOf: (row) => `${kindTitle(row.kind)} ${kindTitle(row.result)}: ${removalTitle(row)}`,
-    matters: (row) => !isGone(row),
-    indent: "  ",
-  });
+  printer.table(REMOVAL_COLUMNS, items, "  ");
 
 /** Images that were removed and pulled again. */
 export const RETURNED_COLUMNS: Columns<ReturnedJson> = [
   column("CAME BACK", ({ returnedAt }) => secondOf(returnedAt)),
   column("AFTER", ({ afterMs }) => humanMs(afterMs), RIGHT),
-  column("IMAGE", ({ names, id }) => clean(names[0] ?? shortId(id)), NAME),
+  column("IMAGE", ({ names, id }) => clean(names[0] ?? shortId(id))),
   column("SIZE", ({ sizeBytes }) => humanBytes(sizeBytes), RIGHT),
-  column("REMOVED FOR", (image) => removalTitle({ ...image, kind: "image" }), {
-    minimumWidth: 8,
-  }),
+  column("REMOVED FOR", (image) => removalTitle({ ...image, kind: "image" })),
 ];

@@ -7,10 +7,10 @@ import type { ImageKeepReason, ImageUser } from "../model/reason.ts";
 import { type Image, largerFirst } from "../model/snapshot.ts";
 import { type Instant, toRfc3339 } from "../model/time.ts";
 import { document, imageJson, jsonOf, recordJson } from "./document.ts";
-import { imageKeep, userName, userWords } from "./image-reasons.ts";
-import { type Column, column, type Columns, NAME, Printer, RIGHT } from "./printer.ts";
+import { imageKeep, userName } from "./image-reasons.ts";
+import { column, type Columns, Printer, RIGHT } from "./printer.ts";
 import { andMore, clean, type Screen } from "./terminal.ts";
-import { counted, dayOf, elapsed, humanBytes, humanDuration } from "./words.ts";
+import { counted, elapsed, humanBytes, humanDuration } from "./words.ts";
 
 export interface ImageListEntry {
   readonly image: Image;
@@ -80,84 +80,53 @@ const imageEntryJson = ({ image, record, reason, place, users }: ImageListEntry)
   place,
 });
 
-/** On a narrow terminal IDs are left out, and the reasons name the users. */
-const NARROW_MAX = 119;
-
 export function imageListTable(list: ImageListDocument, screen: Screen): string {
   const printer = new Printer(screen);
-  printer.table(imageColumns(list.observedAt, screen), list.images, { groupOf: keptTitle });
+  printer.table(imageColumns(list.observedAt), list.images);
   printer.gap();
   printer.line(`${counted(list.count, "image")}, ${humanBytes(list.sizeBytes)} as reported`);
   return printer.text();
 }
 
-export function imageColumns(now: string, screen: Screen): Columns<ImageEntryJson> {
-  const isWide = screen.wide === true;
-  const isNarrow = !isWide && screen.width !== null && screen.width <= NARROW_MAX;
-  const all: readonly (Column<ImageEntryJson> | false)[] = [
-    column("IMAGE", ({ name }) => name, NAME),
-    !isNarrow && column("ID", ({ id }) => (isWide ? clean(id) : crictlId(id))),
-    column("SIZE", ({ sizeBytes }) => humanBytes(sizeBytes), RIGHT),
-    column(
-      isNarrow ? "SEEN" : "FIRST SEEN",
-      ({ firstSeenAt: at }) => (at === undefined ? "-" : timeShown(at, now, screen)),
-      isNarrow ? RIGHT : {},
-    ),
-    column(
-      isNarrow ? "USED" : "LAST USED",
-      (it) => lastUsed(it, now, screen),
-      isNarrow ? RIGHT : {},
-    ),
-    !isNarrow && column("IN USE BY", (it) => usedBy(it, screen) || "-", { minimumWidth: 9 }),
-    column(
-      "KEPT BY",
-      (it) =>
-        keptBy(it, screen) + (isNarrow && it.usedBy.length > 0 ? `: ${usedBy(it, screen)}` : ""),
-      { minimumWidth: isNarrow ? 18 : 9 },
-    ),
-    isWide &&
-      column(
-        "NAMES",
-        ({ repoTags, repoDigests }) => [...repoTags, ...repoDigests].map(clean).join(",") || "-",
-      ),
-  ];
-  return all.filter((it) => it !== false);
-}
+const imageColumns = (now: string): Columns<ImageEntryJson> => [
+  column("IMAGE", ({ name }) => name),
+  column("ID", ({ id }) => shortImageId(id)),
+  column("SIZE", ({ sizeBytes }) => humanBytes(sizeBytes), RIGHT),
+  column("SEEN FOR", ({ firstSeenAt: at }) => (at === undefined ? "-" : age(at, now)), RIGHT),
+  column("LAST USED", (it) => lastUsed(it, now), RIGHT),
+  column("IN USE BY", usedBy),
+  column("KEPT BY", keptBy),
+];
+
+/** With the whole reason. */
+export const keptImageColumns = (now: string): Columns<ImageEntryJson> => [
+  column("IMAGE", ({ name }) => name),
+  column("SIZE", ({ sizeBytes }) => humanBytes(sizeBytes), RIGHT),
+  column("LAST USED", (it) => lastUsed(it, now), RIGHT),
+  column("WHY", ({ keptBy: reason }) => reason?.text ?? "-"),
+  column("ID", ({ id }) => clean(id)),
+];
 
 /** As crigc rm and crictl take it. */
-const crictlId = (id: string): string =>
+const shortImageId = (id: string): string =>
   clean(id)
     .replace(/^sha256:/, "")
     .slice(0, 12);
 
-/** How long ago, in one unit, on a terminal; else the date. */
-function timeShown(at: string, now: string, screen: Screen): string {
-  if (screen.width === null) return dayOf(at);
-  return /^[^a-z]*[a-z]+/.exec(humanDuration(elapsed(now, at)))?.[0] ?? "-";
-}
+/** In one unit. */
+const age = (at: string, now: string): string =>
+  /^[^a-z]*[a-z]+/.exec(humanDuration(elapsed(now, at)))?.[0] ?? "-";
 
-function lastUsed(
-  { usedBy: users, lastUsedAt: at }: ImageEntryJson,
-  now: string,
-  screen: Screen,
-): string {
+function lastUsed({ usedBy: users, lastUsedAt: at }: ImageEntryJson, now: string): string {
   if (users.length > 0) return "now";
   if (at === undefined) return "-";
-  return at === null ? "never" : timeShown(at, now, screen);
+  return at === null ? "never" : `${age(at, now)} ago`;
 }
 
-/** "" if nothing uses it. */
-const usedBy = ({ usedBy: users }: ImageEntryJson, screen: Screen): string =>
-  andMore(users.slice(0, 1).map(screen.width === null ? userWords : userName), users.length);
+const usedBy = ({ usedBy: users }: ImageEntryJson): string =>
+  andMore(users.slice(0, 1).map(userName), users.length) || "-";
 
-// A short title on a terminal; else the whole sentence.
-function keptBy({ keptBy: reason, place }: ImageEntryJson, screen: Screen): string {
-  if (reason === null) return place === null ? "-" : `nothing (place ${place})`;
-  return screen.width === null ? reason.text : imageKeep.title(reason.code);
-}
-
-/** An image that was not judged has neither reason nor place: only its size matters. */
-function keptTitle({ keptBy: reason, place }: ImageEntryJson): string {
-  if (reason === null) return place === null ? "smaller" : "nothing";
-  return imageKeep.title(reason.code);
+function keptBy({ keptBy: reason, place }: ImageEntryJson): string {
+  if (reason !== null) return imageKeep.title(reason.code);
+  return place === null ? "-" : `nothing (place ${place})`;
 }

@@ -2,7 +2,7 @@
 
 import type { Image, KeepProblem, KeepRule } from "../model/snapshot.ts";
 import { document, imageJson, jsonOf } from "./document.ts";
-import { column, NAME, Printer } from "./printer.ts";
+import { column, Printer } from "./printer.ts";
 import { andMore, clean, type Screen } from "./terminal.ts";
 import { counted } from "./words.ts";
 
@@ -35,9 +35,9 @@ export function keepRulesTable({ rules, problems }: KeepRulesDocument, screen: S
   if (rules.length === 0) printer.line("No keep rules.");
   printer.table<(typeof rules)[number]>(
     [
-      column("PATTERN", ({ pattern }) => clean(pattern), NAME),
-      column("SOURCE", ({ source }) => clean(source), { minimumWidth: 10, cut: "middle" }),
-      column("KEEPS", ({ images }) => keptWords(images, screen), { minimumWidth: 16 }),
+      column("PATTERN", ({ pattern }) => clean(pattern)),
+      column("SOURCE", ({ source }) => clean(source)),
+      column("KEEPS", ({ images }) => keptWords(images)),
     ],
     rules,
   );
@@ -50,12 +50,10 @@ export function keepRulesTable({ rules, problems }: KeepRulesDocument, screen: S
 
 type RuleImages = KeepRulesDocument["rules"][number]["images"];
 
-function keptWords(images: RuleImages, { width }: Screen): string {
+function keptWords(images: RuleImages): string {
   if (images === null) return "unknown";
   if (images.length === 0) return "no image on this node";
-  const names = images.map(({ name }) => name);
-  const shown = width === null ? names : names.slice(0, 2);
-  return `${images.length}: ${andMore(shown, images.length)}`;
+  return `${images.length}: ${images.map(({ name }) => name).join(", ")}`;
 }
 
 const MAX_NAMED = 3;

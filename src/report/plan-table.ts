@@ -12,16 +12,7 @@ import {
   type PlanDocument,
   STOP_WORDS,
 } from "./plan.ts";
-import {
-  column,
-  type Columns,
-  NAME,
-  OPTIONAL,
-  Printer,
-  RIGHT,
-  ROWS_SHOWN,
-  tableLines,
-} from "./printer.ts";
+import { column, type Columns, OPTIONAL, Printer, RIGHT, tableLines } from "./printer.ts";
 import { clean, type Screen } from "./terminal.ts";
 import {
   bytesCell,
@@ -113,34 +104,19 @@ const isShort = ({ targets, expectedFreedBytes, candidates }: ImagePlanJson): bo
   targets.some((it) => it.kind === "available-bytes" && it.wantedBytes > expectedFreedBytes) ||
   candidates.length === 0;
 
-/** Candidates shown after the estimated stop, on a terminal. */
-const NEXT_SHOWN = 5;
-
 /** In another order than that of removal, no estimated stop is shown. */
 function printCandidates(printer: Printer, plan: ImagePlanJson): void {
   const { screen } = printer;
   const { expectedRemovals: expected } = plan;
   const all = [...plan.candidates];
   const isInOrder = all.every(({ place }, index) => place === index + 1);
-  const isCut = isInOrder && screen.width !== null;
-  const most = isCut ? Math.min(ROWS_SHOWN, expected + NEXT_SHOWN) : ROWS_SHOWN;
-  const shown = screen.all === true ? all : all.slice(0, most);
-  const [title = "", ...rows] = tableLines(candidateColumns(screen, plan), shown, screen);
+  const [title = "", ...rows] = tableLines(candidateColumns(plan), all, screen);
   printer.say(headline(plan, isInOrder));
   printer.line(title);
   for (const [index, row] of rows.entries()) {
     if (isInOrder && index === expected) printer.line(stopLine(plan, screen), "cyan");
     printer.line(row, isInOrder && index >= expected ? "dim" : undefined);
   }
-  const more = (count: number): void => {
-    if (count > 0) printer.line(`${count} more (--all or -o json shows all)`, "dim");
-  };
-  const hidesStop = isInOrder && expected >= shown.length && expected < all.length;
-  if (hidesStop) {
-    more(expected - shown.length);
-    printer.line(stopLine(plan, screen), "cyan");
-  }
-  more(all.length - (hidesStop ? expected : shown.length));
   printer.gap();
 }
 
@@ -153,12 +129,11 @@ function headline(plan: ImagePlanJson, isInOrder: boolean): string {
 }
 
 /** WHY: only triggers that are not those of the targets above. */
-export const candidateColumns = (
-  screen: Screen,
-  { targets }: Pick<ImagePlanJson, "targets">,
-): Columns<CandidateJson> => [
+export const candidateColumns = ({
+  targets,
+}: Pick<ImagePlanJson, "targets">): Columns<CandidateJson> => [
   column("#", ({ place }) => String(place), RIGHT),
-  column("IMAGE", ({ name }) => name, NAME),
+  column("IMAGE", ({ name }) => name),
   column("SIZE", ({ sizeBytes }) => humanBytes(sizeBytes), RIGHT),
   // Estimated by layers.
   column("FREES", ({ estimateBytes }) => bytesCell(estimateBytes), OPTIONAL),
@@ -168,10 +143,8 @@ export const candidateColumns = (
     optional: true,
   }),
   column("WHY", ({ triggers }) => ownTriggers(triggers, targets).join(", ") || "-", {
-    minimumWidth: 10,
     optional: true,
   }),
-  ...(screen.wide === true ? [column<CandidateJson>("ID", ({ id }) => clean(id))] : []),
 ];
 
 function ownTriggers(
@@ -226,13 +199,13 @@ const why = ({ reason }: DecisionRow): string => reason.text;
 
 const DECISION_COLUMNS: Columns<DecisionRow> = [
   column("ID", ({ id = "-" }) => shortId(id), { optional: true }),
-  column("NAME", ({ shown }) => shown, { minimumWidth: 12, cut: "middle" }),
+  column("NAME", ({ shown }) => shown),
   column(
     "STATE",
     ({ state = "-", stopFirst = false }) => state + (stopFirst ? ", stopped first" : ""),
     { optional: true },
   ),
-  column("WHY", why, { minimumWidth: 12 }),
+  column("WHY", why),
 ];
 
 /** Rows for what is removed, titles for what is kept. */
@@ -246,7 +219,7 @@ function printDecisions(
   if (removed.length > 0) {
     printer.gap();
     printer.line(`${removed.length} of ${counted(items.length, ...words)} would be removed:`);
-    printer.table(DECISION_COLUMNS, removed, { groupOf: why });
+    printer.table(DECISION_COLUMNS, removed);
   }
   if (kept.length > 0) {
     printer.gap();

@@ -207,7 +207,7 @@ const loopColumns = (now: string): Columns<LoopJson> => [
   column("EVERY", ({ periodMs }) => humanMs(periodMs), RIGHT),
   column("LAST", (loop) => (loop.lastEndedAt === null ? "-" : ago(loop.lastEndedAt, now)), RIGHT),
   column("NEXT", (loop) => nextRun(loop, now), RIGHT),
-  column("RESULT", loopResult, { minimumWidth: 10 }),
+  column("RESULT", loopResult),
 ];
 
 function nextRun(loop: LoopJson, now: string): string {
@@ -231,12 +231,9 @@ export const valuesJson = (values: readonly ValueStatus[]) =>
   Object.fromEntries(values.map(({ field, ...value }) => [field, value]));
 
 export const VALUE_COLUMNS: Columns<[field: string, value: ValuesJson[string]]> = [
-  column("FIELD", ([field]) => field, { minimumWidth: 16 }),
-  column("VALUE", ([, { text }]) => clean(text), { minimumWidth: 12 }),
-  column("SOURCE", ([, { source, from }]) => clean([source, from.join(", ")].join(" ").trimEnd()), {
-    minimumWidth: 12,
-    cut: "middle",
-  }),
+  column("FIELD", ([field]) => field),
+  column("VALUE", ([, { text }]) => clean(text)),
+  column("SOURCE", ([, { source, from }]) => clean([source, from.join(", ")].join(" ").trimEnd())),
 ];
 
 const SECOND = seconds(1);

@@ -4,15 +4,11 @@ import { MISLEADING } from "../model/exact-json.ts";
 
 /** Output device of a text. */
 export interface Screen {
-  /** Columns; `null`: not a terminal, so nothing is shortened. */
+  /** Columns, to which sentences are wrapped; `null`: not a terminal. */
   readonly width: number | null;
   readonly colour: boolean;
   /** Whether it shows block characters and dashes; else ASCII. */
   readonly unicode: boolean;
-  /** `--all`: every row of a long table, instead of the ones that matter and a count of the rest. */
-  readonly all?: true;
-  /** `-o wide`: additional columns. */
-  readonly wide?: true;
 }
 
 export interface ScreenFacts {
@@ -22,7 +18,7 @@ export interface ScreenFacts {
 }
 
 const WIDTH_DEFAULT = 80;
-/** Narrower tables are unreadable; the terminal wraps them instead. */
+/** Narrower lines are unreadable; the terminal wraps them instead. */
 const WIDTH_MINIMUM = 40;
 
 export function screenOf(facts: ScreenFacts): Screen {
@@ -51,40 +47,6 @@ export const clean = (text: string): string =>
     .replace(/[\t\r\n]+/g, " ")
     .replace(C0, "")
     .replace(MISLEADING, "");
-
-export interface Truncation {
-  /** Where to truncate: `middle` keeps both registry and tag of an image. */
-  readonly at: "end" | "middle";
-  /** `…`, or `...` without Unicode. */
-  readonly mark: string;
-}
-
-export const cutFor = (screen: Screen, at: Truncation["at"] = "end"): Truncation => ({
-  at,
-  mark: screen.unicode ? "…" : "...",
-});
-
-/** The text, truncated to `columns` columns. */
-export function fitted(text: string, columns: number, cut: Truncation): string {
-  if (Bun.stringWidth(text) <= columns) return text;
-  const room = columns - Bun.stringWidth(cut.mark);
-  if (room <= 0) return cut.mark.slice(0, Math.max(0, columns));
-  const tail = cut.at === "middle" ? Math.ceil(room / 2) : 0;
-  const characters = Array.from(text);
-  const head = startOf(characters, room - tail).join("");
-  return head + cut.mark + startOf(characters.toReversed(), tail).toReversed().join("");
-}
-
-function startOf(characters: readonly string[], columns: number): string[] {
-  const taken: string[] = [];
-  let width = 0;
-  for (const character of characters) {
-    width += Bun.stringWidth(character);
-    if (width > columns) break;
-    taken.push(character);
-  }
-  return taken;
-}
 
 export const padded = (text: string, columns: number, align: "left" | "right" = "left"): string => {
   const gap = " ".repeat(Math.max(0, columns - Bun.stringWidth(text)));

@@ -1,7 +1,7 @@
 /** Reads a state directory without changing anything: the ledger, and the history by scanning it. */
 
 import type { StoreErrorKind } from "../model/errors.ts";
-import type { DiskSample, PassRow, Regret, Removal } from "../model/history.ts";
+import type { PassRow, Regret, Removal } from "../model/history.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { Event } from "../model/pass.ts";
 import { duration, fromRfc3339, type Instant, instant, plus } from "../model/time.ts";
@@ -20,15 +20,8 @@ import {
 
 export interface HistoryQuery {
   readonly since?: Instant | undefined;
-  /** Exclusive. */
-  readonly until?: Instant | undefined;
   /** Absent: all that the history keeps. */
   readonly limit?: number;
-}
-
-export interface PassQuery extends HistoryQuery {
-  /** `false`: only passes that had something to do, or failed to find out. */
-  readonly idle?: boolean | undefined;
 }
 
 export interface RemovalQuery extends HistoryQuery {
@@ -38,7 +31,6 @@ export interface RemovalQuery extends HistoryQuery {
   readonly results?: readonly Removal["result"][] | undefined;
   /** Part of an ID or name, case-insensitive. */
   readonly text?: string | undefined;
-  readonly passId?: string | undefined;
 }
 
 export interface ReaderOptions extends StatePlaces {
@@ -88,8 +80,7 @@ export function openReader(options: ReaderOptions) {
     ledger: (): Ledger => ledger,
     removals: (query: RemovalQuery): readonly Removal[] =>
       newest("removal", query, removalFilter(query)),
-    passes: (query: PassQuery): readonly PassRow[] =>
-      newest("pass", query, (raw) => query.idle === undefined || query.idle === isIdle(raw)),
+    passes: (query: HistoryQuery): readonly PassRow[] => newest("pass", query),
     events: (query: HistoryQuery): readonly Event[] => newest("warning", query),
     /** Images that came back, by when they did. */
     regrets: (query: HistoryQuery): readonly Regret[] => {
@@ -99,16 +90,13 @@ export function openReader(options: ReaderOptions) {
         query,
       );
     },
-    /** The oldest first; only the newest `limit`. */
-    samples: (query: HistoryQuery): readonly DiskSample[] => newest("disk", query).toReversed(),
   };
 }
 
-const isIn = ({ since, until }: HistoryQuery, at: Instant): boolean =>
-  (since === undefined || at >= since) && (until === undefined || at < until);
+const isIn = ({ since }: HistoryQuery, at: Instant): boolean => since === undefined || at >= since;
 
 function isWithin(query: HistoryQuery, { at, startedAt = at }: RawRecord): boolean {
-  if (query.since === undefined && query.until === undefined) return true;
+  if (query.since === undefined) return true;
   const time = fromRfc3339(String(startedAt));
   return time !== null && isIn(query, time);
 }
@@ -121,7 +109,7 @@ function newestOf<Row>(
 }
 
 function removalFilter(query: RemovalQuery): (raw: RawRecord) => boolean {
-  const { kinds, reasons, results, passId } = query;
+  const { kinds, reasons, results } = query;
   const text = query.text?.toLowerCase();
   const isOneOf = (words: readonly string[] | undefined, ...found: readonly unknown[]): boolean =>
     words?.some((word) => found.includes(word)) ?? true;
@@ -129,12 +117,8 @@ function removalFilter(query: RemovalQuery): (raw: RawRecord) => boolean {
     isOneOf(kinds, raw["kind"]) &&
     isOneOf(reasons, raw["reason"], raw["trigger"]) &&
     isOneOf(results, raw["result"]) &&
-    (passId === undefined || raw["passId"] === passId) &&
     (text === undefined || namesOf(raw).some((it) => it.toLowerCase().includes(text)));
 }
-
-const isIdle = ({ imagesEnd, error, removed, failed }: RawRecord): boolean =>
-  imagesEnd === "nothing-to-do" && error === null && removed === 0 && failed === 0;
 
 /**
  * Removed images that are listed again, under their ID or one of their names, or that were removed again. In the order

@@ -46,7 +46,7 @@ describe("with --compat kubelet", () => {
     const images = await shown(["images"]);
     expect(images.document.images).toMatchObject([known]);
     expect(images.stderr).toContain("with --compat kubelet, plans ignore it");
-    const explained = await shown(["explain", image.id, "--all-unused"]);
+    const explained = await shown(["explain", image.id]);
     expect(explained.document.things).toMatchObject([
       { ...known, verdict: "would-go", unusedForMs: (48 * 60 + 5) * 60_000 },
     ]);

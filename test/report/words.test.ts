@@ -133,7 +133,6 @@ test("removals, images and passes have the same words as before", () => {
     ],
     history: [
       words({}),
-      words({ hidesIdle: true }),
       words({
         passes: [
           passRow(all),

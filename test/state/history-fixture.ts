@@ -1,13 +1,7 @@
 // Passes and removals as the loops bring them, each with one visible difference from the default.
 
 import { containerId, imageId, passId } from "../../src/model/ids.ts";
-import type {
-  ContainerItem,
-  ContainerOutcome,
-  ImageItem,
-  ImageOutcome,
-  Pass,
-} from "../../src/model/pass.ts";
+import type { ContainerItem, ImageItem, ImageOutcome, Pass } from "../../src/model/pass.ts";
 import { duration, instant } from "../../src/model/time.ts";
 import {
   containerOutcome,
@@ -63,10 +57,3 @@ export const images = (items: readonly ImageItem[]): ImageOutcome =>
     availableAfter: 710n,
     capacityBytes: 10_000n,
   });
-
-/** Containers of a pass that freed so much. */
-export const containers = (
-  measuredFreedBytes: bigint | null,
-  change: Partial<ContainerOutcome> = {},
-): ContainerOutcome =>
-  containerOutcome({ containers: [], sandboxes: [], logs: [], measuredFreedBytes, ...change });

@@ -9,21 +9,14 @@ import { counted } from "../../report/words.ts";
 import { command, type CommandContext, operand, TABLE_OR_JSON } from "../command.ts";
 import { exit, passExit } from "../exit.ts";
 import { IMAGES_ONLY } from "../node-plan.ts";
-import { ALL_OPTION, print } from "../output.ts";
-import {
-  FORCE_YOUNG,
-  forced,
-  imageNamed,
-  type Selected,
-  selectedBy,
-  SELECTION_OPTIONS,
-} from "../selection.ts";
+import { print } from "../output.ts";
+import { forced, imageNamed, type Selected, selectedBy, SELECTION_OPTIONS } from "../selection.ts";
 
 export const gc = command({
   name: "gc",
   summary: "run one pass now: containers, sandboxes, logs, then images",
   doc: "Removes what the agent would, also for a met eviction threshold, a soft one at once. Beside an agent, the agent runs it. Waits up to --runtime-request-timeout for another pass. --filter removes the selected unused images that no rule keeps, at any disk usage.",
-  options: [...SELECTION_OPTIONS, ALL_OPTION],
+  options: SELECTION_OPTIONS,
   formats: TABLE_OR_JSON,
   changes: true,
   inAgent: true,
@@ -39,13 +32,11 @@ export const rm = command({
   summary: "remove the named images, if no rule keeps them",
   doc: "REF is an ID, ID prefix, tag or digest; an image is removed with all its names, at any disk usage. The report names the rule that keeps an image (exit 5; 4 if only too young). If a REF matches nothing, removes nothing (exit 8).",
   operands: [operand("REF…", "an image")],
-  options: [FORCE_YOUNG, ALL_OPTION],
   formats: TABLE_OR_JSON,
   changes: true,
   inAgent: true,
   run: async (context) => {
-    const config = forced(context.config, context);
-    await using collector = await context.open.collector(config, context.signal);
+    await using collector = await context.open.collector(context.config, context.signal);
     const images = await collector.engine.observe.runtime.listImages(context.signal);
     const named = context.operands.map((text) => ({ text, id: imageNamed(images, text) }));
     const unknown = named.filter(({ id }) => id === null);

@@ -2,12 +2,10 @@
 
 import { parseDuration } from "../../config/units.ts";
 import { usageError } from "../../model/errors.ts";
-import { type PassRow, type Removal, removalResults } from "../../model/history.ts";
+import type { PassRow, Removal } from "../../model/history.ts";
 import { fromRfc3339, hours, type Instant, instant } from "../../model/time.ts";
-import { compared } from "../../model/values.ts";
 import {
   historyDocument,
-  type HistoryOrder,
   type HistoryReport,
   historyTable,
   isRemovalKind,
@@ -17,10 +15,9 @@ import {
 import type { RemovalQuery, StateReader } from "../../state/reader.ts";
 import { command, type Invocation, LIST, option, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
-import { ALL_OPTION, LIST_OPTIONS, print, sortOption } from "../output.ts";
-import { numberUpTo, parsed, type ValueType } from "../values.ts";
+import { print, QUIET } from "../output.ts";
+import { numberUpTo, parsed, valueOf, type ValueType } from "../values.ts";
 
-const ORDERS: readonly HistoryOrder[] = ["time", "newest", "freed"];
 const LIMIT_DEFAULT = 50;
 /** More than the history keeps of one kind. */
 export const EVERYTHING = 100_000;
@@ -29,28 +26,22 @@ const PASS_LONGEST = hours(24);
 
 const QUERY_OPTIONS = [
   option("since TIME", "start: 2026-01-15T12:00:00Z, 2026-01-15 (UTC) or 36h (ago)"),
-  option("until TIME", "end: a time, a date or an age"),
   option("kind KIND", "image, container, sandbox, pod-logs or log-link; repeatable", {
     choices: removalKinds,
   }),
   option("reason CODE", "code of a reason or trigger, such as pod-gone; repeatable", {
     choices: [...removalCodes, "periodic"],
   }),
-  option("result RESULT", "removed, already-gone, ghost, skipped or failed; repeatable", {
-    choices: removalResults,
-  }),
   option("image TEXT", "image ID, tag or digest that contains TEXT"),
-  option("pass ID", "show only this pass"),
-  option("limit N", `newest N passes (removals, if filtered) [${LIMIT_DEFAULT}]; short: -n`, {
-    short: "n",
-  }),
+  option("n N", `newest N passes, or removals if filtered [${LIMIT_DEFAULT}]`),
+  QUIET,
 ];
 
 export const history = command({
   name: "history",
   summary: "show what was removed, when, why, and what it freed",
-  doc: "Lists passes, oldest first; tables need --all for those with nothing to do. A filter lists only matching removals. -q and -o name print passes, or removals if filtered. Needs no agent or runtime. Keeps the newest 16 to 32 MiB of records.",
-  options: [...QUERY_OPTIONS, ...LIST_OPTIONS, sortOption(ORDERS), ALL_OPTION],
+  doc: "Lists passes, oldest first. A filter lists only matching removals. -q and -o name print passes, or removals if filtered. Needs no agent or runtime. Keeps the newest 16 to 32 MiB of records.",
+  options: QUERY_OPTIONS,
   formats: LIST,
   run: async (context) => {
     const request = historyRequest(context, context.open.now());
@@ -58,15 +49,12 @@ export const history = command({
     // It has been said why; an empty answer would say that nothing was removed.
     if (store.failure !== null) return exit.internal;
     const { report, cut } = readHistory(store, request);
-    if (cut) context.note(`only the newest ${request.limit} are shown; --limit shows more`);
-    const order = ORDERS.find((key) => key === textOf(context, "sort")) ?? "time";
-    const sorted = sortedHistory(report, order);
-    const isFiltered = sorted.events.length === 0 && filtersRemovals(request);
+    if (cut) context.note(`only the newest ${request.limit} are shown; -n shows more`);
     await print(context, {
-      document: historyDocument(sorted),
-      table: (document, screen) => historyTable(document, screen, order),
+      document: historyDocument(report),
+      table: historyTable,
       rows: ({ passes, removals }) =>
-        isFiltered
+        filtersRemovals(request)
           ? removals.map(({ id, names }) => ({ id, name: names[0] ?? id }))
           : passes.map(({ passId }) => ({ id: passId, name: passId })),
     });
@@ -77,40 +65,23 @@ export const history = command({
 /** `limit`: passes, or removals if filtered. */
 export interface HistoryRequest extends RemovalQuery {
   readonly limit: number;
-  /** Leaves out passes with nothing to do. */
-  readonly hidesIdle?: boolean;
 }
 
 /** Throws `ConfigError`. */
 export function historyRequest(invocation: Invocation, now: Instant): HistoryRequest {
   const given = invocation.options;
-  const last = (name: string): string | undefined => given.get(name)?.at(-1);
-  const image = last("image");
+  const image = textOf(invocation, "image") ?? undefined;
   const kinds = given.get("kind")?.filter(isRemovalKind);
   if (image !== undefined && kinds !== undefined && !kinds.includes("image"))
     throw usageError("--image", image, "--image selects images, and --kind excludes them");
-  const [since, until] = ["since", "until"].map((name) => {
-    const text = last(name);
-    return text === undefined ? undefined : parsed(timeBefore(now), text, `--${name}`);
-  });
-  if (since !== undefined && until !== undefined && since >= until)
-    throw usageError("--until", last("until") ?? "", "it is not after --since");
   return {
-    since,
-    until,
+    since: valueOf(invocation, "since", timeBefore(now)) ?? undefined,
     kinds: image === undefined ? kinds : ["image"],
     reasons: given.get("reason"),
-    results: given.get("result")?.filter(isResult),
     text: image,
-    passId: last("pass"),
-    hidesIdle: invocation.output === "table" && !["all", "q"].some((it) => given.has(it)),
-    limit: parsed(numberUpTo(EVERYTHING), last("limit") ?? `${LIMIT_DEFAULT}`, "--limit"),
+    limit: parsed(numberUpTo(EVERYTHING), textOf(invocation, "n") ?? `${LIMIT_DEFAULT}`, "-n"),
   };
 }
-
-/** The parser has rejected other values. */
-const isResult = (text: string): text is Removal["result"] =>
-  removalResults.some((it) => it === text);
 
 /** `2026-01-15T12:00:00Z`, `2026-01-15` (midnight UTC), or `2h` (before `now`). */
 export const timeBefore = (now: Instant): ValueType<Instant> => ({
@@ -130,30 +101,12 @@ export interface HistoryRead {
   readonly cut: boolean;
 }
 
-const NOTHING: HistoryReport = { passes: [], removals: [], events: [], returned: [] };
-
 /** Passes with their removals, or removals with their passes. */
-export function readHistory(store: StateReader, request: HistoryRequest): HistoryRead {
-  const { since, until, limit, passId } = request;
-  const range = { since, until };
-  if (passId === undefined && !filtersRemovals(request)) return recentPasses(store, request);
-  const { shown, cut } = cutTo(limit, store.removals({ ...request, limit: limit + 1 }));
-  if (passId === undefined) {
-    const ids = new Set(shown.map(({ subject }) => subject));
-    const returned = store.regrets(range).filter(({ subject }) => ids.has(subject));
-    const passes = passesOf(store, shown);
-    return {
-      report: { ...NOTHING, passes, removals: shown, returned: returned.toReversed() },
-      cut,
-    };
-  }
-  const passes = store.passes(range).filter((pass) => pass.id === passId);
-  const events = store.events(range).filter((event) => event.passId === passId);
-  return { report: { ...NOTHING, passes, removals: shown, events: events.toReversed() }, cut };
-}
+export const readHistory = (store: StateReader, request: HistoryRequest): HistoryRead =>
+  filtersRemovals(request) ? selectedRemovals(store, request) : recentPasses(store, request);
 
-const filtersRemovals = ({ kinds, reasons, results, text }: HistoryRequest): boolean =>
-  [kinds, reasons, results, text].some((it) => it !== undefined);
+const filtersRemovals = ({ kinds, reasons, text }: HistoryRequest): boolean =>
+  [kinds, reasons, text].some((it) => it !== undefined);
 
 /** The newest of what was found, the oldest first. */
 const cutTo = <Row>(limit: number, found: readonly Row[]) => ({
@@ -161,51 +114,33 @@ const cutTo = <Row>(limit: number, found: readonly Row[]) => ({
   cut: found.length > limit,
 });
 
-function recentPasses(store: StateReader, request: HistoryRequest): HistoryRead {
-  const { since, until, limit, hidesIdle: hides = false } = request;
-  const idle = hides ? false : undefined;
-  const found = store.passes({ since, until, idle, limit: limit + 1 });
-  const { shown: passes, cut } = cutTo(limit, found);
+function selectedRemovals(store: StateReader, request: HistoryRequest): HistoryRead {
+  const { since, limit } = request;
+  const { shown, cut } = cutTo(limit, store.removals({ ...request, limit: limit + 1 }));
+  const ids = new Set(shown.map(({ subject }) => subject));
+  const returned = store.regrets({ since }).filter(({ subject }) => ids.has(subject));
+  const passes = passesOf(store, shown);
+  const report = { passes, removals: shown, events: [], returned: returned.toReversed() };
+  return { report, cut };
+}
+
+function recentPasses(store: StateReader, { since, limit }: HistoryRequest): HistoryRead {
+  const { shown: passes, cut } = cutTo(limit, store.passes({ since, limit: limit + 1 }));
   // Records before the first shown pass belong to passes that are not shown.
-  const from = cut ? (passes[0]?.startedAt ?? since) : since;
-  const range = { since: from, until };
+  const range = { since: cut ? (passes[0]?.startedAt ?? since) : since };
   const report = {
     passes,
     removals: store.removals(range).toReversed(),
     events: store.events(range).toReversed(),
     returned: store.regrets(range).toReversed(),
-    hidesIdle: hides && store.passes({ since: from, until, idle: true, limit: 1 }).length > 0,
   };
   return { report, cut };
 }
 
 function passesOf(store: StateReader, removals: readonly Removal[]): readonly PassRow[] {
-  const [first, last] = [removals[0], removals.at(-1)];
-  if (first === undefined || last === undefined) return [];
+  const [first] = removals;
+  if (first === undefined) return [];
   const ids = new Set(removals.map((removal) => removal.passId));
-  const since = instant(first.at - PASS_LONGEST);
-  const found = store.passes({ since, until: instant(last.at + 1n) });
+  const found = store.passes({ since: instant(first.at - PASS_LONGEST) });
   return found.filter((pass) => ids.has(pass.id)).toReversed();
 }
-
-/** Oldest first, as read, by default. */
-function sortedHistory(report: HistoryReport, key: HistoryOrder): HistoryReport {
-  const { passes, removals, events, returned } = report;
-  if (key === "time") return report;
-  if (key === "freed")
-    return {
-      ...report,
-      passes: passes.toSorted((one, other) => compared(freedBy(other), freedBy(one))),
-      removals: removals.toSorted((one, other) => compared(freedOf(other), freedOf(one))),
-    };
-  return {
-    ...report,
-    passes: passes.toReversed(),
-    removals: removals.toReversed(),
-    events: events.toReversed(),
-    returned: returned.toReversed(),
-  };
-}
-
-const freedBy = (pass: PassRow): bigint => pass.measuredFreedBytes ?? pass.reportedFreedBytes ?? 0n;
-const freedOf = (row: Removal): bigint => row.measuredBytes ?? row.reportedBytes ?? 0n;

@@ -1,6 +1,6 @@
 /** `crigc help`, `crigc version` and `crigc completion`: about crigc itself; they open nothing. */
 
-import { homepage, legalFiles } from "../../install/legal.ts";
+import { homepage, licenses } from "../../install/legal.ts";
 import { usageError } from "../../model/errors.ts";
 import { document, printedJson } from "../../report/document.ts";
 import {
@@ -49,22 +49,15 @@ export const version = command({
   name: "version",
   summary: "print version, commit and project",
   doc: "Needs no configuration or runtime.",
-  options: [
-    option("licenses", "third-party components with their licences"),
-    option("sbom", "software bill of materials, as CycloneDX JSON"),
-  ],
+  options: [option("licenses", "third-party components with their licences")],
   formats: TABLE_OR_JSON,
   ofItself: true,
   run: async (context) => {
-    const wantsLicences = has(context, "licenses");
-    const wantsBill = has(context, "sbom");
-    if (wantsLicences && wantsBill)
-      throw usageError("crigc version", "", "--licenses contradicts --sbom; use one of them");
-    if (wantsLicences && context.output === "json")
+    if (!has(context, "licenses"))
+      return context.stdout(versionAnswer(context.build, context.output));
+    if (context.output === "json")
       throw usageError("-o", "json", "--licenses prints text only; leave -o out");
-    const { licenses, sbom } = legalFiles;
-    const file = wantsLicences ? licenses : wantsBill ? sbom : null;
-    context.stdout((await file?.text()) ?? versionAnswer(context.build, context.output));
+    return context.stdout(await licenses.text());
   },
 });
 

@@ -19,14 +19,14 @@ import {
 } from "../command.ts";
 import { exit } from "../exit.ts";
 import { IMAGES_ONLY, planNode } from "../node-plan.ts";
-import { LIST_OPTIONS, print } from "../output.ts";
+import { print, QUIET } from "../output.ts";
 
 export const keepList = command({
   name: "keep list",
   inAgent: true,
   summary: "list the keep rules in force and what each matches on this node",
   doc: "Names the rules that match no image. Without a runtime, checks the files and flags only. Exits 2 if the rules are invalid; crigc then removes no image.",
-  options: LIST_OPTIONS,
+  options: [QUIET],
   formats: LIST,
   run: async (context) => {
     const { keep, images } = await rulesAndImages(context);

@@ -4,7 +4,13 @@ import { layerDirectories } from "../../cri/runtimes.ts";
 import { unmeasuredIn } from "../../gc/observe.ts";
 import type { Prepared } from "../../gc/prepare.ts";
 import { messageOf, RuntimeError } from "../../model/errors.ts";
-import type { DirectorySize, DirectoryWalk, WritableLayers } from "../../model/reports.ts";
+import type { ImagePlan } from "../../model/plan.ts";
+import type {
+  DirectorySize,
+  DirectoryWalk,
+  ImageShare,
+  WritableLayers,
+} from "../../model/reports.ts";
 import { type Filesystem, logFactsOf, type Snapshot } from "../../model/snapshot.ts";
 import { compared } from "../../model/values.ts";
 import { usageOf } from "../../policy/image/usage.ts";
@@ -13,7 +19,6 @@ import {
   diskUsageDocument,
   type DiskUsageReport,
   diskUsageTable,
-  type View,
 } from "../../report/disk-usage.ts";
 import { imageBlock } from "../../report/image-reasons.ts";
 import {
@@ -23,10 +28,10 @@ import {
   imageListTable,
 } from "../../report/images.ts";
 import { imageName, wholeImageName } from "../../report/words.ts";
-import { command, type CommandContext, LIST, option, TABLE_OR_JSON, textOf } from "../command.ts";
+import { command, type CommandContext, LIST, TABLE_OR_JSON, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
 import { imageUsageReport, planNode } from "../node-plan.ts";
-import { ALL_OPTION, LIST_OPTIONS, print, sortOption } from "../output.ts";
+import { print, QUIET, sortOption } from "../output.ts";
 import { criteriaOf, FILTER } from "../selection.ts";
 
 export const images = command({
@@ -34,22 +39,15 @@ export const images = command({
   inAgent: true,
   summary: "list images with size, first seen, last used, in use by, kept by",
   doc: "First seen and last used come from the ledger, even with --compat kubelet.",
-  options: [
-    ...LIST_OPTIONS,
-    sortOption(["size", "name", "first-seen", "last-used"]),
-    FILTER,
-    ALL_OPTION,
-  ],
+  options: [QUIET, sortOption(["size", "name", "first-seen", "last-used"]), FILTER],
   formats: LIST,
   run: async (context) => {
-    const { plan, snapshot, ledger } = await planNode(context);
-    const selection = criteriaOf(context);
-    const all = plan.images === null ? [] : entriesOf(plan.images, usageOf(snapshot).users);
-    const ranked = all.flatMap(({ image, record }) => (record === null ? [] : [{ image, record }]));
-    const selected = selectedImages(ranked, selection, { snapshot, watched: ledger.watched });
+    const prepared = await planNode(context);
+    const { snapshot } = prepared;
+    const plan = selectedOf(context, prepared);
     const compare = ORDERS[textOf(context, "sort") ?? "size"];
-    const chosen = selection.length === 0 ? all : all.filter(({ image }) => selected.has(image.id));
-    const entries = compare === undefined ? chosen : chosen.toSorted(compare);
+    const found = entriesOf(plan, usageOf(snapshot).users);
+    const entries = compare === undefined ? found : found.toSorted(compare);
     const report = { observedAt: snapshot.observedAt, entries };
     await print(context, {
       document: imageListDocument(report),
@@ -58,6 +56,21 @@ export const images = command({
     });
   },
 });
+
+/** The images that `--filter` selects; all without one. */
+function selectedOf(context: CommandContext, { plan, snapshot, ledger }: Prepared): ImageHalves {
+  const all: ImageHalves = plan.images ?? { kept: [], candidates: [] };
+  const selection = criteriaOf(context);
+  if (selection.length === 0) return all;
+  const facts = { snapshot, watched: ledger.watched };
+  const selected = selectedImages([...all.kept, ...all.candidates], selection, facts);
+  return {
+    kept: all.kept.filter(({ image }) => selected.has(image.id)),
+    candidates: all.candidates.filter(({ image }) => selected.has(image.id)),
+  };
+}
+
+type ImageHalves = Pick<ImagePlan, "kept" | "candidates">;
 
 /** Largest first is the given order; never used comes before used long ago. */
 const ORDERS: Readonly<
@@ -76,7 +89,6 @@ const lastUse = ({ users, record }: ImageListEntry): bigint =>
 const NEVER = -(2n ** 63n);
 const NOW = 2n ** 63n;
 
-const VIEWS: readonly View[] = ["repository", "namespace", "base"];
 /** Time limit of the whole walk; what it did not see is missing, and the table says so. */
 const LOGS_WITHIN_MS = 2_000;
 const REST_WITHIN_MS = 3_000;
@@ -86,32 +98,36 @@ export const df = command({
   name: "df",
   inAgent: true,
   summary: "show disk usage of images, containers, pod logs and other data",
-  doc: "Shows images in use, kept by each rule, and removable, by repository, namespace or base; then container layers, pod logs, and the largest directories found within a few seconds. UNIQUE estimates layers that only these images have, SHARED the others.",
-  options: [
-    option("by VIEW", "group images by repository, namespace or base [repository]", {
-      choices: VIEWS,
-    }),
-  ],
+  doc: "Shows images in use, kept by each rule, and removable, by repository; then container layers, pod logs, and the largest directories found within a few seconds. UNIQUE estimates layers that only these images have, SHARED the others.",
+  options: [sortOption(["unique", "reported", "name", "last-used"]), FILTER],
   formats: TABLE_OR_JSON,
   run: async (context) => {
     const prepared = await planNode(context, { allLayers: true });
     const report: DiskUsageReport = {
-      ...imageUsageReport(prepared),
+      ...imageUsageReport(prepared, {
+        images: selectedOf(context, prepared),
+        order: USAGE_ORDERS[textOf(context, "sort") ?? ""],
+      }),
       observedAt: prepared.snapshot.observedAt,
       disks: prepared.plan.images?.usage ?? [],
       containers: prepared.snapshot.containers,
       ...(await otherDataOf(context, prepared.snapshot)),
     };
-    const view = VIEWS.find((one) => one === textOf(context, "by")) ?? "repository";
-    await print(context, {
-      document: diskUsageDocument(report),
-      table: (document, screen) => diskUsageTable(document, view, screen),
-    });
+    await print(context, { document: diskUsageDocument(report), table: diskUsageTable });
     const missing = missingFigures(prepared);
     for (const why of missing) context.note(why);
     return missing.length > 0 || unmeasuredIn(prepared.snapshot) ? exit.runtime : exit.done;
   },
 });
+
+/** Most unique bytes first is the given order. */
+const USAGE_ORDERS: Readonly<
+  Record<string, ((one: ImageShare, other: ImageShare) => number) | undefined>
+> = {
+  reported: (one, other) => compared(other.reportedBytes, one.reportedBytes),
+  name: (one, other) => compared(one.name ?? "", other.name ?? ""),
+  "last-used": (one, other) => compared(one.lastUsedAt ?? NEVER, other.lastUsedAt ?? NEVER),
+};
 
 /** Beside those of filesystems that could not be measured. */
 const missingFigures = ({ plan, snapshot: { logs } }: Prepared): readonly string[] => [

@@ -28,19 +28,10 @@ import { planTable } from "../../report/plan-table.ts";
 import { type ImageOrder, planDocument } from "../../report/plan.ts";
 import { snapshotText } from "../../report/snapshot.ts";
 import { containerName, imageName, sandboxName, wholeImageName } from "../../report/words.ts";
-import {
-  command,
-  type CommandContext,
-  has,
-  LIST,
-  operand,
-  option,
-  TABLE_OR_JSON,
-  textOf,
-} from "../command.ts";
+import { command, type CommandContext, LIST, operand, TABLE_OR_JSON, textOf } from "../command.ts";
 import { exit, planExit } from "../exit.ts";
 import { planNode } from "../node-plan.ts";
-import { ALL_OPTION, LIST_OPTIONS, print, sortOption } from "../output.ts";
+import { print, QUIET, sortOption } from "../output.ts";
 import { forced, isIdPrefix, selectedBy, SELECTION_OPTIONS } from "../selection.ts";
 import { answerOf } from "./agent.ts";
 import { readHistory } from "./history.ts";
@@ -50,12 +41,7 @@ export const plan = command({
   inAgent: true,
   summary: "show what gc would remove now, what it would keep, and why",
   doc: "gc removes in the order shown until enough is free, and nothing else. Records nothing. Before the first gc or run, plans as if every image were old enough, and says so. -q and -o name print only the candidates.",
-  options: [
-    ...SELECTION_OPTIONS,
-    ...LIST_OPTIONS,
-    sortOption(["order", "size", "name", "unused"]),
-    ALL_OPTION,
-  ],
+  options: [...SELECTION_OPTIONS, QUIET, sortOption(["order", "size", "name", "unused"])],
   formats: LIST,
   run: async (context) => {
     const prepared = await planNode(context, {
@@ -114,14 +100,12 @@ export const explain = command({
   summary: "show the rules that apply to one image, container or sandbox",
   doc: "REF is an ID or ID prefix, an image's tag, digest or repository, the name of a container or pod, or the end of a name if it is the only one. Of what was removed, shows when and why. With --compat kubelet, decides as a kubelet that has just started would. Exits 8 if nothing matches.",
   operands: [operand("REF", "an image, a container or a sandbox")],
-  options: [option("all-unused", "explain what gc --all-unused would do")],
   formats: TABLE_OR_JSON,
   run: async (context) => {
     const [reference = ""] = context.operands;
     const prepared = await planNode(context, {
       allLayers: true,
       isFirstLook: true,
-      purpose: { kind: has(context, "all-unused") ? "all-unused" : "periodic" },
     });
     const things = thingsCalled(prepared, reference);
     const removed = things.length === 0 ? removalsOf(context, reference) : [];

@@ -9,8 +9,7 @@ import { command, type CommandContext, type Invocation, option, textOf } from ".
 import { exit, exitOf } from "../exit.ts";
 import { imageUsageReport, planNode } from "../node-plan.ts";
 import { writeForCaller } from "../relay.ts";
-import { optionError, valueOf } from "../values.ts";
-import { EVERYTHING, readHistory, timeBefore } from "./history.ts";
+import { EVERYTHING, readHistory } from "./history.ts";
 
 const PERIOD = hours(24 * 7);
 
@@ -20,7 +19,6 @@ export const report = command({
   doc: "Shows disk usage, images by repository, and what was removed, is kept and would go next, and why. If the node cannot be read, shows the history alone (exit 3).",
   options: [
     option("html FILE", "output file, or - for stdout", { completes: "file", required: true }),
-    option("since TIME", "start: a time, a date or an age [7d]"),
   ],
   changes: true,
   inAgent: true,
@@ -28,7 +26,7 @@ export const report = command({
   run: async (context) => {
     const path = pathOf(context);
     const to = context.open.now();
-    const from = sinceOf(context, to);
+    const from = instant(to - PERIOD);
     const node = await nodeNow(context);
     const page = pageOf(context, { from, to, node });
     if (path === "-") context.stdout(page);
@@ -43,13 +41,6 @@ function pathOf(invocation: Invocation): string {
   const path = textOf(invocation, "html");
   if (path !== null) return path;
   throw usageError("crigc report", "", "missing --html FILE");
-}
-
-function sinceOf(invocation: Invocation, now: Instant): Instant {
-  const since = valueOf(invocation, "since", timeBefore(now)) ?? instant(now - PERIOD);
-  if (since < now) return since;
-  const text = textOf(invocation, "since") ?? "";
-  throw optionError("since", text, "is not in the past; use an earlier time");
 }
 
 type NodeNow = { readonly prepared: Prepared } | { readonly failure: unknown };

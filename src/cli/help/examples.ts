@@ -27,12 +27,12 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   rm: all(
     ["crigc rm registry.example/app:1.2", "remove one image with its names"],
     ["crigc rm --dry-run 0123456789ab", "check an image by its ID"],
-    ["crigc rm --force-young app:1.2", "remove it whatever its age"],
+    ["crigc rm app:1.1 app:1.2", "remove two"],
   ),
   explain: all(
     ["crigc explain registry.example/app:1.2", "show which rule keeps it"],
     ["crigc explain app:1.2", "the end of a name is enough"],
-    ["crigc explain --all-unused app:1.2", "show what gc --all-unused does"],
+    ["crigc explain default/web", "show a container or a pod"],
   ),
   images: all(
     ["crigc images --sort last-used", "list the least recently used first"],
@@ -41,7 +41,7 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   ),
   df: all(
     ["crigc df", "show what fills the disk"],
-    ["crigc df --by namespace", "group images by namespace"],
+    ["crigc df --sort reported", "sort by the runtime's sizes"],
     ["crigc df -o json", "print every figure"],
   ),
   status: all(

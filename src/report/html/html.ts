@@ -96,7 +96,7 @@ export function htmlTable<Item>(
       </caption>
       <thead>
         <tr>
-          ${columns.map((it) => html`<th scope="col" style="min-width:calc(${it.minimumWidth ?? 1}ch + .75rem)" ${classOf(it)}>${it.title}</th>`)}
+          ${columns.map((it) => html`<th scope="col" ${classOf(it)}>${it.title}</th>`)}
         </tr>
       </thead>
       <tbody>
@@ -106,10 +106,5 @@ export function htmlTable<Item>(
     ${items.length > most ? html`<p class="soft">and ${items.length - most} more.</p>` : null}`;
 }
 
-/** As in a terminal, only some columns may be narrower than their text. */
-const classOf = ({ align, minimumWidth }: Column<never>): Html | null =>
-  align === "right"
-    ? html` class="number"`
-    : minimumWidth === undefined
-      ? html` class="whole"`
-      : null;
+const classOf = ({ align }: Column<never>): Html | null =>
+  align === "right" ? html` class="number"` : null;

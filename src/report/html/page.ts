@@ -11,13 +11,13 @@ import {
   type HistoryDocument,
   historyDocument,
   type HistoryReport,
-  removalColumns,
+  REMOVAL_COLUMNS,
   type RemovalJson,
   removalTitle,
   RETURNED_COLUMNS,
 } from "../history.ts";
 import { imageKeep } from "../image-reasons.ts";
-import { entriesOf, imageColumns, imageListDocument } from "../images.ts";
+import { entriesOf, imageListDocument, keptImageColumns } from "../images.ts";
 import { candidateColumns, printContainerPlan, targetLines } from "../plan-table.ts";
 import { type ContainerPlanJson, type ImagePlanJson, planBody, STOP_WORDS } from "../plan.ts";
 import { column, type Columns, Printer, RIGHT } from "../printer.ts";
@@ -41,8 +41,7 @@ export interface HtmlReport {
   readonly planError: string | null;
 }
 
-/** Tables have the columns of `-o wide`. */
-const SCREEN: Screen = { width: null, colour: false, unicode: true, wide: true };
+const SCREEN: Screen = { width: null, colour: false, unicode: true };
 
 export function htmlReport({ plan, runtime, usage, planError, ...report }: HtmlReport): string {
   const { images, containers } = planBody(plan ?? { images: null, containers: null });
@@ -101,7 +100,7 @@ function diskSection({ usage: disks }: ImagePlanJson, usage: ImageUsageReport | 
   const repositories = usage === null ? [] : imageUsageJson(usage).byRepository;
   return section("disk", "Disk usage", [
     printed((printer) => disks.forEach((disk) => printUsage(printer, disk))),
-    htmlTable(shareColumns("REPOSITORY", "no name"), repositories, {
+    htmlTable(shareColumns("REPOSITORY"), repositories, {
       caption: "Images by repository: layers of its own, shared layers, and sizes as reported",
     }),
   ]);
@@ -127,7 +126,7 @@ function nextSection(plan: ImagePlanJson): Html {
     targetLines(plan).map((line) => html`<p>${line}</p>`),
     plan.candidates.length === 0
       ? html`<p class="soft">No candidates.</p>`
-      : htmlTable(candidateColumns(SCREEN, plan), [...plan.candidates], {
+      : htmlTable(candidateColumns(plan), [...plan.candidates], {
           caption: `Candidates (images that no rule keeps) in order of removal. ${end}`,
           isSoft: ({ expected }) => !expected,
         }),
@@ -155,7 +154,11 @@ function removedSection({ removals, returned }: HistoryDocument): Html {
   const groups = Map.groupBy(gone, (row) => `${kindTitle(row.kind)}: ${removalTitle(row)}`);
   const sorted = newestFirst(removals);
   const older = sorted.slice(NEWEST_SHOWN);
-  const columns = removalColumns(SCREEN);
+  const columns: Columns<RemovalJson> = [
+    column("AT", ({ at }) => secondOf(at)),
+    ...REMOVAL_COLUMNS,
+    column("ID", ({ id }) => id),
+  ];
   const caption = `${counted(gone.length, "removal")}, ${humanBytes(freedBy(gone))} freed as measured.`;
   return section("removed", "What was removed and why", [
     gone.length === 0 ? html`<p>Nothing was removed in this period.</p>` : null,
@@ -193,7 +196,7 @@ function keptSection(entries: ReturnType<typeof entriesOf>, now: Instant): Html 
     groups.map(([code, members]) =>
       collapsed(
         `${imageKeep.title(code)}: ${counted(members.length, "image")}, ${humanBytes(sizeOf(members))}`,
-        htmlTable(imageColumns(list.observedAt, SCREEN), members),
+        htmlTable(keptImageColumns(list.observedAt), members),
       ),
     ),
   ]);
@@ -209,8 +212,8 @@ const containersSection = (plan: ContainerPlanJson): Html =>
 const EVENTS_SHOWN = 50;
 const EVENT_COLUMNS: Columns<HistoryDocument["events"][number]> = [
   column("AT", ({ at }) => secondOf(at)),
-  column("WARNING", ({ reason }) => reason, { minimumWidth: 16 }),
-  column("MESSAGE", ({ message }) => message, { minimumWidth: 16 }),
+  column("WARNING", ({ reason }) => reason),
+  column("MESSAGE", ({ message }) => message),
 ];
 
 const eventsSection = (events: HistoryDocument["events"]): Html =>

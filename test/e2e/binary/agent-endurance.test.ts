@@ -40,7 +40,7 @@ test(`the history of an agent killed ${KILLS} times during passes lacks at most 
     let missing: readonly string[] = seen;
     const deadlineMs = performance.now() + 5_000;
     while (missing.length > 1 && performance.now() < deadlineMs) {
-      const { removals } = await it.json(["history", "--limit=100000"]);
+      const { removals } = await it.json(["history", "-n", "100000"]);
       const known = new Set(removals.map((one: Json) => one.id));
       missing = seen.filter((id) => !known.has(id));
     }
@@ -56,7 +56,7 @@ test(`the history of an agent killed ${KILLS} times during passes lacks at most 
   await using agent = it.start("run");
   await until("the budget is kept", 20_000, () => it.runtime.node.images.length < 20);
   await agent.stop();
-  const { passes } = await it.json(["history", "--limit=100000"]);
+  const { passes } = await it.json(["history", "-n", "100000"]);
   expect(passes.filter((pass: Json) => pass.endedAt === null).length).toBeLessThanOrEqual(KILLS);
   expect(passes.at(-1).endedAt).not.toBeNull();
 });

@@ -296,6 +296,6 @@ test("two commands and an agent at once, a hundred times: one pass at a time, ea
   expect(await agent.stop()).toBe(0);
   const calls = it.runtime.callsOf("RemoveImage");
   expect(calls).toHaveLength(3 * rounds);
-  const { removals } = await it.json(["history", "--kind=image", "--limit=1000"]);
+  const { removals } = await it.json(["history", "--kind=image", "-n", "1000"]);
   expect(removals).toHaveLength(3 * rounds);
 }, 300_000);

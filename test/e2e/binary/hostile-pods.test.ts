@@ -158,20 +158,20 @@ async function live(pods: readonly Evil[]): Promise<void> {
   for (const [at, pod] of pods.entries()) addEvil(node, pod, at);
   const before = filesOfOthers(node, outside);
   const said: string[] = [];
-  const { images } = await node.json(["images", "--all"]);
+  const { images } = await node.json(["images"]);
   expect(images.flatMap((it: Json) => it.repoTags).toSorted()).toEqual(
     node.runtime.node.images.flatMap(({ repoTags }) => repoTags ?? []).toSorted(),
   );
   const message = `no${NAMES.slice(10, 18).join("")}`;
   node.runtime.fail("RemoveImage", { kind: "error", code: "UNKNOWN", message }, { times: 1 });
   for (const words of [
-    ["images", "--all"],
+    ["images"],
     ["explain", hexId("evil 0 0")],
     ["doctor"],
-    ["plan", "--all-unused", "--all"],
+    ["plan", "--all-unused"],
     ["gc", "--all-unused", "-v5"],
     ["gc", "--all-unused", "-o", "json", "--logging-format=json", "-v5"],
-    ["history", "--all"],
+    ["history"],
   ]) {
     if (words[0] === "gc") await passesApart(node.stateDir);
     const { exitCode, stdout, stderr, tookMs } = await node.crigc(...words);

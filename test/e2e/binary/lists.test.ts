@@ -36,25 +36,20 @@ test("images, plan and history print only IDs, only names or everything, sorted 
   expect(await lines("images -q --filter untagged")).toEqual([imageIdOf("d")]);
   const some = await lines("images -q --filter larger-than=1.5k --filter unused-for=2m");
   expect(some).toEqual(bySize.slice(0, 3));
-  const wide = (await lines("images -o wide")).join("\n");
-  for (const part of ["r.example/a:1,r.example/a:stable", imageIdOf("a"), `${long}:1`])
-    expect(wide).toContain(part);
+  expect((await lines("images")).join("\n")).toContain(`${long}:1`);
+  const df = await it.json(["df", "--filter=reference=r.example/a", "--sort=name"]);
+  expect(df.images.byRepository).toMatchObject([{ name: "r.example/a", images: 1 }]);
 
   const { candidates } = (await it.json(["plan", "--all-unused"])).images;
   const order = candidates.map(({ id }: { readonly id: string }) => id);
   expect(await lines("plan --all-unused -q")).toEqual(order);
   expect(await lines("plan --all-unused -q --sort size")).toEqual(bySize);
-  const table = (await lines("plan --all-unused --sort name -o wide")).join("\n");
-  expect(table).toContain(imageIdOf("a"));
 
   for (const name of ["a", "b"]) await it.crigc("rm", imageIdOf(name));
   const removed = ["a", "b"].map(imageIdOf);
   expect(await lines("history -q --kind image")).toEqual(removed);
-  expect(await lines("history -q --kind=image --sort=newest")).toEqual(removed.toReversed());
   expect(await lines("history -o name --image=r.example/b")).toEqual(["r.example/b:1"]);
-  const passes = await lines("history -q");
-  expect(passes.length).toBeGreaterThanOrEqual(2);
-  expect(await lines("history -q --sort newest")).toEqual(passes.toReversed());
+  expect((await lines("history -q")).length).toBeGreaterThanOrEqual(2);
 });
 
 test("an image of a container that a pass removes first has one verdict in plan, images and a recorded df", async () => {

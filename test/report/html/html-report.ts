@@ -121,7 +121,7 @@ export function usageOf(plan: ImagePlan): NonNullable<HtmlReport["usage"]> {
   );
   const inUseBytes = 1n << 60n;
   return {
-    images: imageUsage({ plan, layers, inUseBytes, snapshot: { containers: [], sandboxes: [] } }),
+    images: imageUsage({ plan, layers, inUseBytes }),
     imagesWithoutLayers: all.length - layered.length,
   };
 }
