@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 
-import { journalOf } from "../../src/engine/journal.ts";
+import { journalOf, logListener } from "../../src/engine/journal.ts";
 import { Log } from "../../src/engine/log.ts";
 import type { Engine } from "../../src/gc/ports.ts";
 import { Recorder } from "../../src/state/recorder.ts";
@@ -37,7 +37,7 @@ class RealParts {
   logLines = 0;
   recorder: Recorder | null = null;
 
-  async open(): Promise<void> {
+  async open({ node }: Simulation): Promise<void> {
     const state = await State.open({
       directory: this.directory,
       runDirectory: this.directory,
@@ -45,11 +45,12 @@ class RealParts {
       machineId: "",
       notify: (message) => notices.push(message),
     });
-    this.recorder = new Recorder(state);
+    this.recorder = new Recorder(state, () => node.wall());
   }
 
   refit(engine: Engine, sim: Simulation): Engine {
     const { recorder } = this;
+    const { journal: judge } = engine;
     if (recorder === null) throw new Error("the ledger is not open");
     const now = () => sim.node.wall();
     const sink = (line: string): void => {
@@ -57,8 +58,6 @@ class RealParts {
       this.logBytes += line.length + 1;
     };
     const log = new Log({ format: "text", verbosity: 2, sink, now });
-    const journal = journalOf({ log: () => log, recorder, now });
-    const { journal: judge } = engine;
     return {
       ...engine,
       memory: {
@@ -66,18 +65,15 @@ class RealParts {
         replace: (next) => recorder.state.keep(next),
         save: () => recorder.state.save(),
       },
-      journal: {
-        ...journal,
+      journal: journalOf(
         // The simulation judges removals by the pass that runs.
-        passStarted: (start) => {
-          judge.passStarted(start);
-          journal.passStarted(start);
+        {
+          passStarted: (start) => judge.passStarted(start),
+          passEnded: (pass, seen) => judge.passEnded(pass, seen),
         },
-        passEnded: (pass, seen) => {
-          judge.passEnded(pass, seen);
-          journal.passEnded(pass, seen);
-        },
-      },
+        recorder,
+        logListener(() => log),
+      ),
     };
   }
 
@@ -124,7 +120,7 @@ async function main(): Promise<number> {
     seed: Number(values.seed),
     refit: (engine, it) => parts.refit(engine, it),
   });
-  await parts.open();
+  await parts.open(sim);
   const walk = new Walk(sim, { podMinutes: 2, shared: 0.5, writesMib: 20_000, breaks: false });
   const counts = { passes: 0, removals: 0 };
   const faults: string[] = [];

@@ -1,6 +1,7 @@
 /** `crigc run`: waits for the runtime, then runs the agent with all its parts until it is stopped. */
 
 import type { Config } from "../config/config.ts";
+import { journalOf } from "../engine/journal.ts";
 import { type Log, logOf } from "../engine/log.ts";
 import { openEngine } from "../engine/node.ts";
 import { lockRuntime, lockState, type Owner, type RunCommand } from "../engine/owner.ts";
@@ -98,8 +99,7 @@ class RunningAgent {
       owner: null,
       log: () => this.#log,
       startedAt: wallClock(),
-      onPass: (pass) => this.#statusServer.passEnded(pass),
-      onEvent: (event) => this.#statusServer.event(event),
+      listener: this.#statusServer,
     });
     this.#closers.push(close);
     const agent = new Agent(engine, () => config);
@@ -122,21 +122,11 @@ class RunningAgent {
       passes,
       recorder,
       progressed,
-      journal: {
-        ...journal,
-        imageDone: (id, item) => {
-          progressed();
-          journal.imageDone(id, item);
-        },
-        containerDone: (id, item) => {
-          progressed();
-          journal.containerDone(id, item);
-        },
-        passEnded: (pass, seen) => {
-          journal.passEnded(pass, seen);
-          agent.commandEnded(pass, seen);
-        },
-      },
+      journal: journalOf(journal, {
+        imageDone: progressed,
+        containerDone: progressed,
+        passEnded: (pass, seen) => agent.commandEnded(pass, seen),
+      }),
       turn: (wait) => agent.turn(wait),
     });
   }

@@ -1,5 +1,6 @@
 /** One loop of the agent: when it runs, how its last run ended, and since when nothing of it has ended, the basis of health. */
 
+import { journalOf } from "../engine/journal.ts";
 import type { LoopEnd } from "../gc/announcer.ts";
 import type { Engine } from "../gc/ports.ts";
 import { messageOf } from "../model/errors.ts";
@@ -56,17 +57,10 @@ export class Loop {
     this.#nextNs = this.#aliveNs;
     this.engine = {
       ...options.engine,
-      journal: {
-        ...journal,
-        imageDone: (id, item) => {
-          this.#alive();
-          journal.imageDone(id, item);
-        },
-        containerDone: (id, item) => {
-          this.#alive();
-          journal.containerDone(id, item);
-        },
-      },
+      journal: journalOf(journal, {
+        imageDone: () => this.#alive(),
+        containerDone: () => this.#alive(),
+      }),
     };
   }
 

@@ -1,11 +1,10 @@
-/** Distributes the records of passes to the log, the history, the metrics and the event hook. */
+/** Tells history, log, status and metrics of passes and events; and what the log says of them. */
 
 import { isCutOff } from "../gc/pass-warnings.ts";
 import type { Journal } from "../gc/ports.ts";
 import type { PassId } from "../model/ids.ts";
 import {
   type ContainerItem,
-  type Event,
   hasRemoved,
   type ImageItem,
   type LogItem,
@@ -14,7 +13,7 @@ import {
   type SandboxItem,
 } from "../model/pass.ts";
 import type { ImageBlock } from "../model/reason.ts";
-import { type Instant, since, toMs } from "../model/time.ts";
+import { since, toMs } from "../model/time.ts";
 import { capitalised } from "../model/values.ts";
 import { podReasons, removalName } from "../report/container-reasons.ts";
 import { type JsonObject, jsonOf } from "../report/document.ts";
@@ -28,48 +27,35 @@ import {
 } from "../report/pass-words.ts";
 import { present } from "../report/terminal.ts";
 import { imageName, usedPercent } from "../report/words.ts";
-import type { Recorder } from "../state/recorder.ts";
 import type { Log } from "./log.ts";
 
-export interface JournalOptions {
-  readonly log: () => Log;
-  /** `null`: a dry run, which records nothing. */
-  readonly recorder: Recorder | null;
-  readonly now: () => Instant;
-  /** Further listeners; none of them may throw. */
-  readonly onPass?: (pass: Pass) => void;
-  readonly onEvent?: (event: Event) => void;
-}
-
-export function journalOf(options: JournalOptions): Journal {
-  const { log, recorder, now } = options;
+/** Tells each listener, in this order, what it listens to. */
+export function journalOf(...listeners: readonly Partial<Journal>[]): Journal {
+  const each = (tell: (listener: Partial<Journal>) => void): void => listeners.forEach(tell);
   return {
-    passStarted: (start) => recorder?.passStarted(start),
-    imageDone: (id, item) => {
-      recorder?.imageDone(id, item);
-      logImage(log(), id, item);
-    },
-    containerDone: (id, item) => {
-      recorder?.containerDone(id, item, now());
-      logContainerItem(log(), id, item);
-    },
-    passEnded: (pass, seen) => {
-      recorder?.passEnded(pass, seen?.filesystems ?? null);
-      logPassEnd(log(), pass);
-      options.onPass?.(pass);
-    },
-    event: (event) => {
-      recorder?.event(event);
-      const { reason, message, passId } = event;
-      const fields = { event: reason, passId: passId ?? undefined };
-      log().recurring(`event/${reason}`, message, fields);
-      options.onEvent?.(event);
-    },
-    say: (verbosity, message) => log().info(verbosity, message),
-    failed: (topic, message) => log().failure(topic, message),
-    succeeded: (topic, what) => log().success(topic, what),
+    passStarted: (start) => each((it) => it.passStarted?.(start)),
+    imageDone: (id, item) => each((it) => it.imageDone?.(id, item)),
+    containerDone: (id, item) => each((it) => it.containerDone?.(id, item)),
+    passEnded: (pass, seen) => each((it) => it.passEnded?.(pass, seen)),
+    event: (event) => each((it) => it.event?.(event)),
+    say: (verbosity, message) => each((it) => it.say?.(verbosity, message)),
+    failed: (topic, message) => each((it) => it.failed?.(topic, message)),
+    succeeded: (topic, what) => each((it) => it.succeeded?.(topic, what)),
   };
 }
+
+export const logListener = (log: () => Log): Partial<Journal> => ({
+  imageDone: (id, item) => logImage(log(), id, item),
+  containerDone: (id, item) => logContainerItem(log(), id, item),
+  passEnded: (pass) => logPassEnd(log(), pass),
+  event: ({ reason, message, passId }) => {
+    const fields = { event: reason, passId: passId ?? undefined };
+    log().recurring(`event/${reason}`, message, fields);
+  },
+  say: (verbosity, message) => log().info(verbosity, message),
+  failed: (topic, message) => log().failure(topic, message),
+  succeeded: (topic, what) => log().success(topic, what),
+});
 
 function logImage(log: Log, passId: PassId, { candidate, trigger, result, took }: ImageItem): void {
   const { image } = candidate;

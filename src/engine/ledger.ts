@@ -40,7 +40,7 @@ export async function openState(
     replace: (next) => state.keep(next),
     save: () => state.save(),
   };
-  return { memory, recorder: new Recorder(state) };
+  return { memory, recorder: new Recorder(state, wallClock) };
 }
 
 /** Changes nothing. */

@@ -6,11 +6,10 @@ import { Backoff } from "../gc/calls.ts";
 import { PassMemory } from "../gc/pass-memory.ts";
 import { type Engine, type Journal, type ReadEngine, volatileMemory } from "../gc/ports.ts";
 import { AssertionError, messageOf } from "../model/errors.ts";
-import type { Event, Pass } from "../model/pass.ts";
 import type { DiskReader, HostReader } from "../model/ports.ts";
 import type { PodReading } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
-import { readClocks, timer, wallClock } from "../node/clock.ts";
+import { readClocks, timer } from "../node/clock.ts";
 import { commitBy, diskOf } from "../node/disk.ts";
 import { readHold } from "../node/hold.ts";
 import { sendHook } from "../node/http.ts";
@@ -22,7 +21,7 @@ import { logDeleter } from "../node/log-remover.ts";
 import { collectIfGrown } from "../node/process.ts";
 import { parseKeepPattern } from "../policy/keep/keep-pattern.ts";
 import { parseKeepFile } from "../policy/keep/keep.ts";
-import { journalOf } from "./journal.ts";
+import { journalOf, logListener } from "./journal.ts";
 import { countedMemory, openState, stateOnDisk } from "./ledger.ts";
 import type { Log } from "./log.ts";
 import { onRuntimeOf, type Owner } from "./owner.ts";
@@ -87,14 +86,13 @@ export interface CollectorOptions {
   readonly owner: Owner | null;
   readonly log: () => Log;
   readonly startedAt: Instant | null;
-  /** Called for each pass and each event; must not throw. */
-  readonly onPass: (pass: Pass) => void;
-  readonly onEvent: (event: Event) => void;
+  /** Must not throw. */
+  readonly listener: Partial<Journal>;
 }
 
 /** What `gc` or the agent needs to remove. */
 export async function openEngine(options: CollectorOptions) {
-  const { config, connected, self, owner, log, startedAt } = options;
+  const { config, connected, self, owner, log, startedAt, listener } = options;
   const { values } = config();
   const { runtime } = connected;
   const looked = hostOf(config, (error) => {
@@ -107,7 +105,6 @@ export async function openEngine(options: CollectorOptions) {
     owner === null ? await openState(config(), self, warn) : stateOf(owner, values);
   const limits = () => config().limits;
   const reader = reading(config, { runtime, host, owner });
-  const own = journalOf({ ...options, recorder: owner === null ? recorder : null, now: wallClock });
   const engine: Engine = {
     ...reader,
     memory: countedMemory(memory, limits),
@@ -116,7 +113,12 @@ export async function openEngine(options: CollectorOptions) {
     remover: values.dryRun ? noRemover : logDeleter(values),
     hooks: { get: sendHook },
     commit: commitBy([...self.program, COMMIT_PROCESS]),
-    journal: owner === null || values.dryRun ? own : both(owner.journal, own),
+    // The agent records the pass, and the command logs it for its caller.
+    journal: journalOf(
+      ...(values.dryRun ? [] : [owner?.journal ?? recorder ?? {}]),
+      logListener(log),
+      listener,
+    ),
   };
   return {
     engine,
@@ -150,21 +152,6 @@ const noRemover: Engine["remover"] = {
 /** A dry run changes nothing of the agent's. */
 const stateOf = ({ memory, recorder }: Owner, { dryRun }: Config["values"]) =>
   dryRun ? { memory: volatileMemory(memory.current()), recorder: null } : { memory, recorder };
-
-/** The agent records the pass, and the command logs it for its caller. */
-function both(...journals: readonly Journal[]): Journal {
-  const each = (tell: (journal: Journal) => void): void => journals.forEach(tell);
-  return {
-    passStarted: (start) => each((it) => it.passStarted(start)),
-    imageDone: (id, item) => each((it) => it.imageDone(id, item)),
-    containerDone: (id, item) => each((it) => it.containerDone(id, item)),
-    passEnded: (pass, seen) => each((it) => it.passEnded(pass, seen)),
-    event: (event) => each((it) => it.event(event)),
-    say: (verbosity, message) => each((it) => it.say(verbosity, message)),
-    failed: (topic, message) => each((it) => it.failed(topic, message)),
-    succeeded: (topic, what) => each((it) => it.succeeded(topic, what)),
-  };
-}
 
 export interface Host {
   readonly disk: DiskReader;

@@ -117,8 +117,7 @@ async function openCollector(
     owner,
     log: () => log,
     startedAt: null,
-    onPass: () => undefined,
-    onEvent: () => undefined,
+    listener: {},
   });
   return {
     engine,

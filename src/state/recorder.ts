@@ -22,14 +22,16 @@ const DISKS_APART = hours(1);
 /** Nothing here throws or waits for the disk. */
 export class Recorder {
   readonly state: State;
+  readonly #now: () => Instant;
   #purpose: Purpose = { kind: "periodic" };
   /** How the last pass of each kind ended. */
   readonly #ends = new Map<PassKind, string>();
   /** When the history got the last record of each disk. */
   readonly #disks: Map<string, Instant>;
 
-  constructor(state: State) {
+  constructor(state: State, now: () => Instant) {
     this.state = state;
+    this.#now = now;
     this.#disks = new Map(state.disksRecorded);
   }
 
@@ -42,20 +44,20 @@ export class Recorder {
     this.state.append({ record: "removal", row: imageRemoval(passId, item) });
   }
 
-  containerDone(passId: PassId, item: ContainerItem | SandboxItem | LogItem, at: Instant): void {
-    const row = containerRemoval({ passId, purpose: this.#purpose, at }, item);
+  containerDone(passId: PassId, item: ContainerItem | SandboxItem | LogItem): void {
+    const row = containerRemoval({ passId, purpose: this.#purpose, at: this.#now() }, item);
     this.state.append({ record: "removal", row });
   }
 
-  /** `filesystems`: as the pass saw them; `null` if it saw none. */
-  passEnded(pass: Pass, filesystems: readonly Filesystem[] | null): void {
+  /** `seen`: `null` if the pass saw nothing. */
+  passEnded(pass: Pass, seen: { readonly filesystems: readonly Filesystem[] } | null): void {
     const row = passRow(pass);
     const end = JSON.stringify([row.imagesEnd, row.containersEnd, row.error]);
     const didSomething = row.removed + row.failed > 0 || pass.kind === "gc";
     if (didSomething || this.#ends.get(pass.kind) !== end)
       this.state.append({ record: "pass", row });
     this.#ends.set(pass.kind, end);
-    this.#recordDisks(pass, filesystems ?? []);
+    this.#recordDisks(pass, seen?.filesystems ?? []);
     this.state.sync();
   }
 

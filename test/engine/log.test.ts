@@ -2,7 +2,7 @@
 
 import { expect, test } from "bun:test";
 
-import { journalOf } from "../../src/engine/journal.ts";
+import { journalOf, logListener } from "../../src/engine/journal.ts";
 import { Log } from "../../src/engine/log.ts";
 import { containerId } from "../../src/model/ids.ts";
 import { outcomeItems, type Pass } from "../../src/model/pass.ts";
@@ -18,7 +18,7 @@ import {
   removedImage,
 } from "../report/build.ts";
 
-const journalTo = (log: Log) => journalOf({ log: () => log, recorder: null, now: () => NOW });
+const journalTo = (log: Log) => journalOf(logListener(() => log));
 
 /** As the agent does: each removal when it is done, then the pass. */
 function logPass(log: Log, it: Pass): void {

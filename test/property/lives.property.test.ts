@@ -324,7 +324,7 @@ class Life {
       notify: (message) => expect(message).toBe(""),
     });
     await flushed(state);
-    const recorder = new Recorder(state);
+    const recorder = new Recorder(state, () => this.#fake.world.wall);
     const memory: LedgerMemory = {
       current: () => state.ledger,
       replace: (next) => state.keep(next),
@@ -343,7 +343,7 @@ class Life {
         journal: {
           ...engine.journal,
           imageDone: (id, item) => recorder.imageDone(id, item),
-          passEnded: (pass) => recorder.passEnded(pass, []),
+          passEnded: (pass) => recorder.passEnded(pass, null),
         },
       },
     };

@@ -2,7 +2,7 @@
 
 import { join } from "node:path";
 
-import { instantFromMs } from "../../src/model/time.ts";
+import { type Instant, instantFromMs } from "../../src/model/time.ts";
 import type { StatePlaces } from "../../src/state/files.ts";
 import { openReader } from "../../src/state/reader.ts";
 import { Recorder } from "../../src/state/recorder.ts";
@@ -21,6 +21,7 @@ export const placesOf = (
 });
 
 interface Opening {
+  readonly clock?: () => Instant;
   readonly machineId?: string;
   /** `run` beside the state directory by default. */
   readonly runDirectory?: string;
@@ -28,11 +29,12 @@ interface Opening {
 
 export async function write(directory: string, opening: Opening = {}) {
   const notices: string[] = [];
+  const { clock = () => now } = opening;
   const state = await State.open({
     ...placesOf(directory, opening),
     notify: (notice) => notices.push(notice),
   });
-  return { state, store: new Recorder(state), notices, close: () => closed(state) };
+  return { state, store: new Recorder(state, clock), notices, close: () => closed(state) };
 }
 
 export const closed = (state: State): Promise<void> => state.close(AbortSignal.timeout(10_000));

@@ -275,7 +275,7 @@ describe("the history", () => {
     const { state, store, close } = await write(directory);
     store.imageDone(passId("P"), imageItem(1, {}, id("a")));
     store.imageDone(passId("P"), imageItem(2, {}, id("b")));
-    store.containerDone(passId("P"), containerItem("web"), now);
+    store.containerDone(passId("P"), containerItem("web"));
     const back = { firstSeenAt: instant(100n), names: "Registry.example/app/Web:2", sizeBytes: 7n };
     const images_ = new Map([[id("c"), aRecord(back)]]);
     state.keep({ ...ledgerOf({}), images: images_ });

@@ -17,14 +17,15 @@ const at = (hoursAgo: number): Instant => instant(NOW - hours(hoursAgo));
 
 const directory = scratch();
 {
-  const { store, close } = await write(directory);
+  let clock = NOW;
+  const { store, close } = await write(directory, { clock: () => clock });
   const ended = (name: string, hoursAgo: number, change: Partial<Pass>): void => {
     const endedAt = plus(at(hoursAgo), minutes(3));
+    clock = endedAt;
     const whole = pass(name, { startedAt: at(hoursAgo), endedAt, ...change });
     store.passStarted(whole);
     for (const item of whole.images?.items ?? []) store.imageDone(whole.id, item);
-    for (const item of whole.containers?.containers ?? [])
-      store.containerDone(whole.id, item, endedAt);
+    for (const item of whole.containers?.containers ?? []) store.containerDone(whole.id, item);
     store.passEnded(whole, null);
   };
   // Two images for space, of which one failed.
