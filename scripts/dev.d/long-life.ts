@@ -72,7 +72,7 @@ class RealParts {
           passEnded: (pass, seen) => judge.passEnded(pass, seen),
         },
         recorder,
-        logListener(() => log),
+        logListener(log),
       ),
     };
   }

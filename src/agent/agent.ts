@@ -60,8 +60,8 @@ class RunningAgent {
     });
     this.#statusServer = new StatusServer({
       commands: this.#commands,
-      config: () => run.config,
-      log: () => this.#log,
+      config: run.config,
+      log: this.#log,
       world,
       startedAt: wallClock(),
     });
@@ -93,16 +93,16 @@ class RunningAgent {
   async #runWith(connected: Connected, signal: AbortSignal): Promise<void> {
     const { config } = this.#run;
     const { engine, recorder, close } = await openEngine({
-      config: () => config,
+      config,
       connected,
       self: this.#world.self,
       owner: null,
-      log: () => this.#log,
+      log: this.#log,
       startedAt: wallClock(),
       listener: this.#statusServer,
     });
     this.#closers.push(close);
-    const agent = new Agent(engine, () => config);
+    const agent = new Agent(engine, config);
     this.#statusServer.attach({ agent, engine, recorder });
     if (!config.values.dryRun) this.#serve({ engine, recorder, agent }, connected);
     shrinkOnceSettled();

@@ -188,7 +188,7 @@ export interface Listener {
   /** Such as `control socket`. */
   readonly name: string;
   readonly open: () => Promise<HttpServer>;
-  readonly log: () => Log;
+  readonly log: Log;
 }
 
 /** Opens it now, and again while that fails or whenever its socket was deleted. Logs what fails; resolves to `close`. */
@@ -198,14 +198,14 @@ export async function keepOpen({ name, open, log }: Listener): Promise<() => Pro
   const reopen = async (): Promise<void> => {
     try {
       if (server?.isReachable() === true) return;
-      if (server !== null) log().warning(`the ${name} was deleted; crigc opens it again`);
+      if (server !== null) log.warning(`the ${name} was deleted; crigc opens it again`);
       await server?.close();
       server = null;
       server = await open();
-      log().success(`listen ${name}`, `Opening the ${name}`);
+      log.success(`listen ${name}`, `Opening the ${name}`);
     } catch (thrown) {
       const message = `${messageOf(thrown)}; the agent continues without it and keeps trying`;
-      log().failure(`listen ${name}`, message);
+      log.failure(`listen ${name}`, message);
     }
   };
   const looking = async (): Promise<void> => {

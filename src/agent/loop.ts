@@ -19,10 +19,10 @@ export interface LoopOptions {
   readonly name: LoopName;
   readonly engine: Engine;
   /** Configured, between the end of one run and the start of the next. */
-  readonly periodMs: () => number;
+  readonly periodMs: number;
   /** Until the next run. */
   readonly pauseMs: () => number;
-  readonly isEnabled: () => boolean;
+  readonly isEnabled: boolean;
   readonly run: (signal: AbortSignal) => Promise<RunResult>;
   readonly failed: (thrown: unknown) => void;
   /** Called when a run has succeeded, or failed as one more in a row. */
@@ -66,21 +66,16 @@ export class Loop {
 
   state(): LoopState {
     const { name, periodMs, isEnabled } = this.#options;
-    const status = { name, periodMs: periodMs(), enabled: isEnabled(), ...this.#status };
+    const status = { name, periodMs, enabled: isEnabled, ...this.#status };
     return { ...status, nextAt: this.#nextAt(), silentMs: this.#silentMs() };
   }
 
   /** Runs at once, then each time the pause has passed since the last run ended; ends after the run in flight. */
   async repeat(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
+    while (this.#options.isEnabled && !signal.aborted) {
       await this.#run(signal);
       await this.#pause(signal);
     }
-  }
-
-  /** It runs, and does not only wait for its turn. */
-  isWorking(): boolean {
-    return this.#phase === "working";
   }
 
   /** It waits for its turn, whose loop shows whether it is alive. */
@@ -99,8 +94,7 @@ export class Loop {
   }
 
   async #run(signal: AbortSignal): Promise<void> {
-    const { isEnabled, run, failed, ended } = this.#options;
-    if (!isEnabled()) return;
+    const { run, failed, ended } = this.#options;
     this.#phase = "working";
     const status = this.#status;
     status.lastStartedAt = this.#now();
@@ -131,7 +125,7 @@ export class Loop {
   #isAnotherFailure(): boolean {
     const { engine, periodMs } = this.#options;
     const nowNs = engine.timer.monotonicNs();
-    const periodNs = BigInt(Math.ceil(periodMs())) * NS_PER_MS;
+    const periodNs = BigInt(Math.ceil(periodMs)) * NS_PER_MS;
     const isAnother = this.#status.consecutiveFailures === 0 || nowNs - this.#failedNs >= periodNs;
     if (isAnother) this.#failedNs = nowNs;
     return isAnother;

@@ -9,6 +9,7 @@ import { type PassRequest, runPass } from "../gc/pass.ts";
 import type { Engine, Seen } from "../gc/ports.ts";
 import { detect, seeListed } from "../gc/prepare.ts";
 import { HostError, RuntimeError } from "../model/errors.ts";
+import type { Limits } from "../model/limits.ts";
 import type { LoopName, Pass } from "../model/pass.ts";
 import type { ImageTarget } from "../model/plan.ts";
 import type { ImageBlock } from "../model/reason.ts";
@@ -60,7 +61,7 @@ export const emptyState: AgentState = {
 
 export class Agent {
   readonly #engine: Engine;
-  readonly #config: () => AgentConfig;
+  readonly #config: AgentConfig;
   readonly #loops: Readonly<Record<LoopName, Loop>>;
   /** The last piece of work that no other may run beside. */
   #last: Promise<unknown> = Promise.resolve();
@@ -73,11 +74,11 @@ export class Agent {
   /** Ends any other pass, after its removal in flight, and any detection, while pressure is due. */
   #yield = new AbortController();
 
-  constructor(engine: Engine, config: () => AgentConfig) {
+  constructor(engine: Engine, config: AgentConfig) {
     this.#config = config;
     this.#engine = engine;
     this.#announcer = new Announcer(engine.journal);
-    this.#pace = new PressurePace(engine, () => config().periods.pressure);
+    this.#pace = new PressurePace(engine, config.periods.pressure);
     const periodic = { purpose: { kind: "periodic" } } as const;
     this.#loops = {
       "image-cache": this.#loop("image-cache", (signal) => this.#refreshCache(signal)),
@@ -111,26 +112,20 @@ export class Agent {
       name,
       engine: this.#engine,
       run,
-      periodMs: () => this.#config().periods[name],
+      periodMs: this.#config.periods[name],
       pauseMs: () => this.#pauseMs(name),
-      isEnabled: () => this.#isEnabled(name),
+      isEnabled: isEnabled(name, this.#engine.limits()),
       failed: (thrown) => this.#noteSilence(thrown),
       ended: (end) => this.#announcer.loopEnded(name, end),
     });
   }
 
   #pauseMs(name: LoopName): number {
-    const { periods } = this.#config();
+    const { periods } = this.#config;
     const { seen } = this.#state;
     // Without an observation there are no filesystems to check for pressure.
     const isBlind = name === "image-detection" && seen === null;
     return isBlind ? Math.min(periods[name], periods.pressure) : periods[name];
-  }
-
-  #isEnabled(name: LoopName): boolean {
-    const limits = this.#engine.limits();
-    if (name === "image-gc") return collectsImages(limits.images);
-    return name !== "pressure" || limits.pressure.thresholds.length > 0;
   }
 
   /** For status, metrics and the control socket, and so that the ledger knows which images are new and which are gone. */
@@ -220,7 +215,7 @@ export class Agent {
       if (signal.aborted) return null;
       // Only now: passes that waited ahead of it yield too.
       if (isUrgent) this.#yield = new AbortController();
-      const { dryRun } = this.#config().values;
+      const { dryRun } = this.#config.values;
       const whole: PassRequest = {
         ...request,
         dryRun,
@@ -298,14 +293,9 @@ export class Agent {
   }
 
   #noteSeen(seen: Seen): void {
-    // Without thresholds nothing is checked, and one that comes back has not been met meanwhile.
     const { observedAt: measuredAt } = seen;
     const filesystems = seen.filesystems.map((it) => ({ ...it, measuredAt }));
-    this.#noteAnswer({
-      seen,
-      filesystems,
-      ...(!this.#isEnabled("pressure") && { pressure: null }),
-    });
+    this.#noteAnswer({ seen, filesystems });
     this.#announcer.unmatchedKeepRules(seen.unmatchedKeepRules);
   }
 
@@ -313,6 +303,11 @@ export class Agent {
   #noteSilence(failure: unknown): void {
     if (failure instanceof RuntimeError) this.#note({ runtimeError: failure.message });
   }
+}
+
+function isEnabled(name: LoopName, limits: Limits): boolean {
+  if (name === "image-gc") return collectsImages(limits.images);
+  return name !== "pressure" || limits.pressure.thresholds.length > 0;
 }
 
 /** The kubelet removes every unused image, whatever removing containers freed. */

@@ -77,12 +77,12 @@ const LONGEST_MS = 10_000;
 /** When the next pass under pressure may begin: one that removed nothing doubles the time to the next. */
 export class PressurePace {
   readonly #timer: Pick<Engine["timer"], "monotonicNs">;
-  readonly #periodMs: () => number;
+  readonly #periodMs: number;
   /** Passes in a row that removed nothing. */
   #idle = 0;
   #untilNs = 0n;
 
-  constructor({ timer }: Pick<Engine, "timer">, periodMs: () => number) {
+  constructor({ timer }: Pick<Engine, "timer">, periodMs: number) {
     this.#timer = timer;
     this.#periodMs = periodMs;
   }
@@ -94,8 +94,8 @@ export class PressurePace {
 
   passEnded(pass: Pick<Pass, "images" | "containers">): void {
     this.#idle = hasRemoved(pass) ? 0 : this.#idle + 1;
-    const ms = this.#periodMs() * 2 ** Math.min(this.#idle, 16);
-    const most = Math.max(LONGEST_MS, this.#periodMs());
+    const ms = this.#periodMs * 2 ** Math.min(this.#idle, 16);
+    const most = Math.max(LONGEST_MS, this.#periodMs);
     this.#untilNs =
       this.#idle === 0
         ? 0n

@@ -31,8 +31,8 @@ export interface Attached {
 
 export interface StatusServerOptions {
   readonly commands: CommandServer;
-  readonly config: () => Config;
-  readonly log: () => Log;
+  readonly config: Config;
+  readonly log: Log;
   readonly world: ProcessWorld;
   readonly startedAt: Instant;
 }
@@ -54,14 +54,14 @@ export class StatusServer implements HttpProviders {
   /** Opens the control socket, and the metrics address if configured. Logs what fails; the agent continues without it. */
   async listen(): Promise<void> {
     const { commands, config, log } = this.#options;
-    const { runDir, metricsBindAddress } = config().values;
+    const { runDir, metricsBindAddress } = config.values;
     const open = (surface: Surface, address: HttpAddress) =>
       serve(address, {
         answer: (request) => answered(request, surface, this),
         ...(surface === "control" && {
           commands: (request, response, path) => commands.answer(request, response, path),
         }),
-        onError: (message) => log().recurring("http", message),
+        onError: (message) => log.recurring("http", message),
       });
     const control = async () => open("control", { path: prepare(runDir, CONTROL_SOCKET) });
     this.#closers.push(await keepOpen({ name: "control socket", open: control, log }));
@@ -100,13 +100,13 @@ export class StatusServer implements HttpProviders {
   metrics(): string {
     return this.#metrics.expose({
       ...this.status(),
-      thresholds: this.#options.config().limits.images,
+      thresholds: this.#options.config.limits.images,
       commit: this.#options.world.build.commit,
     });
   }
 
   health(): readonly HealthCheck[] {
-    const timeoutMs = toMs(this.#options.config().values.runtimeRequestTimeout);
+    const timeoutMs = toMs(this.#options.config.values.runtimeRequestTimeout);
     return [
       ...healthOf(this.#attached?.agent.state() ?? null, timeoutMs),
       ...this.#options.commands.health(2 * timeoutMs + 120_000),
@@ -134,13 +134,13 @@ export class StatusServer implements HttpProviders {
       pid: world.self.pid,
       now: wallClock(),
       startedAt,
-      dryRun: config().values.dryRun,
+      dryRun: config.values.dryRun,
       runtime: seen?.runtime ?? null,
       runtimeError: state.runtimeError ?? this.#connectError,
       runtimeAnsweredAt: state.runtimeAnsweredAt,
       ledgerError: attached?.recorder?.state.failure ?? null,
       hold: attached?.engine.hold() ?? { kind: "none" },
-      bootGrace: attached === null ? null : graceOf(attached, config()),
+      bootGrace: attached === null ? null : graceOf(attached, config),
       waiting: state.waiting,
       podSource: state.lastPasses.get("container-gc")?.plan.containers?.podSource ?? null,
       loops: state.loops,
@@ -157,12 +157,12 @@ export class StatusServer implements HttpProviders {
       images: state.cachedAt === null ? null : { count: images.length, sizeBytes },
       deadContainers: seen?.deadContainers ?? null,
       events: this.#events,
-      values: valuesOf(config()),
+      values: valuesOf(config),
     };
   }
 
   #filesystems(filesystems: AgentState["filesystems"]): readonly FilesystemStatus[] {
-    const { lowPercent, highPercent } = this.#options.config().limits.images;
+    const { lowPercent, highPercent } = this.#options.config.limits.images;
     return filesystems.map((filesystem) => ({
       filesystem,
       thresholds: filesystem.roles.includes("imagefs") ? { lowPercent, highPercent } : null,

@@ -44,17 +44,17 @@ export function journalOf(...listeners: readonly Partial<Journal>[]): Journal {
   };
 }
 
-export const logListener = (log: () => Log): Partial<Journal> => ({
-  imageDone: (id, item) => logImage(log(), id, item),
-  containerDone: (id, item) => logContainerItem(log(), id, item),
-  passEnded: (pass) => logPassEnd(log(), pass),
+export const logListener = (log: Log): Partial<Journal> => ({
+  imageDone: (id, item) => logImage(log, id, item),
+  containerDone: (id, item) => logContainerItem(log, id, item),
+  passEnded: (pass) => logPassEnd(log, pass),
   event: ({ reason, message, passId }) => {
     const fields = { event: reason, passId: passId ?? undefined };
-    log().recurring(`event/${reason}`, message, fields);
+    log.recurring(`event/${reason}`, message, fields);
   },
-  say: (verbosity, message) => log().info(verbosity, message),
-  failed: (topic, message) => log().failure(topic, message),
-  succeeded: (topic, what) => log().success(topic, what),
+  say: (verbosity, message) => log.info(verbosity, message),
+  failed: (topic, message) => log.failure(topic, message),
+  succeeded: (topic, what) => log.success(topic, what),
 });
 
 function logImage(log: Log, passId: PassId, { candidate, trigger, result, took }: ImageItem): void {

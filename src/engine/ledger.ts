@@ -53,8 +53,8 @@ export const stateOnDisk = (config: Config, self: Self, notify: Notify): StateRe
   });
 
 /** The kubelet forgets images when its process ends; with `compat: kubelet` they count from this process's first look. */
-export function countedMemory(memory: LedgerMemory, limits: () => Limits): LedgerMemory {
-  if (limits().images.compat === "none") return memory;
+export function countedMemory(memory: LedgerMemory, limits: Limits): LedgerMemory {
+  if (limits.images.compat === "none") return memory;
   let first: AgesFrom | null = null;
   let last: Pick<Ledger, "watched" | "uptime"> | null = null;
   const agesFrom = ({ watched, observedAt, uptime }: Ledger): AgesFrom => {

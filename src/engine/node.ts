@@ -37,15 +37,12 @@ export type OpenNode = Awaited<ReturnType<typeof openNode>>;
 export async function openNode(config: Config, self: Pick<Process, "userId">, owner: Owner | null) {
   const notices: string[] = [];
   const notify = (notice: string): void => void notices.push(notice);
-  const host = hostOf(
-    () => config,
-    (error) => (error === null ? undefined : notify(error)),
-  );
+  const host = hostOf(config, (error) => (error === null ? undefined : notify(error)));
   const { runtime } = await connect(onRuntimeOf(owner, config));
   const ledger =
     owner === null ? stateOnDisk(config, self, notify).ledger() : owner.memory.current();
-  const memory = countedMemory(volatileMemory(ledger), () => config.limits);
-  const engine: ReadEngine = { ...reading(() => config, { runtime, host, owner }), memory };
+  const memory = countedMemory(volatileMemory(ledger), config.limits);
+  const engine: ReadEngine = { ...reading(config, { runtime, host, owner }), memory };
   return {
     engine,
     /** Warnings: the ledger is broken, of another version or unreadable. */
@@ -60,7 +57,7 @@ interface Opened {
   readonly owner: Owner | null;
 }
 
-const reading = (config: () => Config, { runtime, host, owner }: Opened) => ({
+const reading = (config: Config, { runtime, host, owner }: Opened) => ({
   observe: {
     runtime: runtime.reader,
     disk: host.disk,
@@ -69,8 +66,8 @@ const reading = (config: () => Config, { runtime, host, owner }: Opened) => ({
   },
   timer,
   passes: owner?.passes ?? new PassMemory(timer),
-  limits: () => config().limits,
-  hold: () => readHold(config().values.stateDir),
+  limits: () => config.limits,
+  hold: () => readHold(config.values.stateDir),
   startedAt: null,
   stepDone: () => {
     owner?.progressed();
@@ -79,12 +76,12 @@ const reading = (config: () => Config, { runtime, host, owner }: Opened) => ({
 });
 
 export interface CollectorOptions {
-  readonly config: () => Config;
+  readonly config: Config;
   readonly connected: Connected;
   readonly self: Process;
   /** The agent that runs this command; `null`: this process opens the state directory. */
   readonly owner: Owner | null;
-  readonly log: () => Log;
+  readonly log: Log;
   readonly startedAt: Instant | null;
   /** Must not throw. */
   readonly listener: Partial<Journal>;
@@ -93,21 +90,22 @@ export interface CollectorOptions {
 /** What `gc` or the agent needs to remove. */
 export async function openEngine(options: CollectorOptions) {
   const { config, connected, self, owner, log, startedAt, listener } = options;
-  const { values } = config();
+  const { values } = config;
   const { runtime } = connected;
-  const looked = hostOf(config, (error) => {
-    if (error === null) log().success("kubelet", "Reading the kubelet's pods");
-    else log().failure("kubelet", error);
+  const host = hostOf(config, (error) => {
+    if (error === null) log.success("kubelet", "Reading the kubelet's pods");
+    else log.failure("kubelet", error);
   });
-  const warn = (message: string): void => log().warning(message);
-  const host = recordingKeepDirectory(looked, config, warn);
   const { memory, recorder } =
-    owner === null ? await openState(config(), self, warn) : stateOf(owner, values);
-  const limits = () => config().limits;
+    owner === null
+      ? await openState(config, self, (message) => log.warning(message))
+      : stateOf(owner, values);
   const reader = reading(config, { runtime, host, owner });
+  const keepRules = () => recordedKeepRules(config, log);
   const engine: Engine = {
     ...reader,
-    memory: countedMemory(memory, limits),
+    observe: { ...reader.observe, host: { ...host.reader, keepRules } },
+    memory: countedMemory(memory, config.limits),
     startedAt,
     writer: values.dryRun ? noWriter : runtime.writer,
     remover: values.dryRun ? noRemover : logDeleter(values),
@@ -158,18 +156,15 @@ export interface Host {
   readonly reader: HostReader;
 }
 
-/**
- * Reads `config` each time. `onSpecs`: called with why the kubelet's pods could not be read, or `null`, after each
- * reading.
- */
+/** `onSpecs`: called with why the kubelet's pods could not be read, or `null`, after each reading. */
 export function hostOf(
-  config: () => Config,
+  config: Config,
   onSpecs: (error: string | null) => void,
   usualRoots?: readonly string[],
 ): Host {
-  const first = config();
-  let root = rootDirectoryOf(first.values.rootDir, usualRoots);
-  const specs = first.kubelet === null ? null : new PodSpecReader(first.kubelet, () => root);
+  const { values, kubelet } = config;
+  let root = rootDirectoryOf(values.rootDir, usualRoots);
+  const specs = kubelet === null ? null : new PodSpecReader(kubelet, () => root);
   const withSpecs = async (pods: PodReading, signal: AbortSignal): Promise<PodReading> => {
     if (specs === null) return pods;
     const found = await specs.read(signal);
@@ -180,11 +175,11 @@ export function hostOf(
     disk: diskOf(() => root),
     reader: {
       clocks: () => readClocks(),
-      keepRules: () => keepRulesOf(config()),
+      keepRules: () => keepRulesOf(config),
       pods: async (signal, before) => {
         // On its first boot a node may run crigc before its kubelet.
-        if (root === "/") root = rootDirectoryOf(first.values.rootDir, usualRoots);
-        const source = { source: config().values.podSource, rootDirectory: root };
+        if (root === "/") root = rootDirectoryOf(values.rootDir, usualRoots);
+        const source = { source: values.podSource, rootDirectory: root };
         const pods = await readPods(source);
         if (before === undefined) return withSpecs(pods, signal);
         return before.specs === undefined ? pods : { ...pods, specs: before.specs };
@@ -192,7 +187,7 @@ export function hostOf(
       newerPods: async (before, signal) =>
         (await specs?.isOutdated()) === true ? withSpecs(before, signal) : before,
       podDirectories: (since) => readPodDirectories(root, since),
-      logs: logReader(first.values),
+      logs: logReader(values),
     },
   };
 }
@@ -210,26 +205,15 @@ export const keepRulesOf = (config: Config): ReturnType<HostReader["keepRules"]>
   });
 
 /** Records that the keep directory has rules, so that a missing one is noticed later. */
-function recordingKeepDirectory(
-  host: Host,
-  config: () => Config,
-  warn: (message: string) => void,
-): Host {
-  let isRecorded = false;
-  let hasFailed = false;
-  const keepRules = async () => {
-    const keep = await host.reader.keepRules();
-    const { stateDir, keepDir, dryRun } = config().values;
-    const isFromFile = keep.rules.some(({ source }) => source.startsWith(`${keepDir}/`));
-    if (isRecorded || dryRun || !isFromFile) return keep;
-    try {
-      setHadKeepRules(stateDir, keepDir);
-      isRecorded = true;
-    } catch (thrown) {
-      if (!hasFailed) warn(messageOf(thrown));
-      hasFailed = true;
-    }
-    return keep;
-  };
-  return { ...host, reader: { ...host.reader, keepRules } };
+async function recordedKeepRules(config: Config, log: Log): ReturnType<HostReader["keepRules"]> {
+  const keep = await keepRulesOf(config);
+  const { stateDir, keepDir, dryRun } = config.values;
+  const isFromFile = keep.rules.some(({ source }) => source.startsWith(`${keepDir}/`));
+  if (dryRun || !isFromFile) return keep;
+  try {
+    setHadKeepRules(stateDir, keepDir);
+  } catch (thrown) {
+    log.recurring("keep-directory", messageOf(thrown));
+  }
+  return keep;
 }

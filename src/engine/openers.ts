@@ -111,11 +111,11 @@ async function openCollector(
   // A dry run changes nothing, so it need not wait for a pass that does.
   const lock = owner !== null || dryRun ? null : await lockNode(config, connected.endpoint, wait);
   const { engine, recorder, close } = await openEngine({
-    config: () => config,
+    config,
     connected,
     self: world.self,
     owner,
-    log: () => log,
+    log,
     startedAt: null,
     listener: {},
   });

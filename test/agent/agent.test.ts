@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 
 import { healthOf } from "../../src/agent/status-server.ts";
-import { hours, minutes } from "../../src/model/time.ts";
+import { hours } from "../../src/model/time.ts";
 import { surrounded } from "../sim/around.ts";
 import { aRelease, available, imageOf } from "../sim/node.ts";
 import {
@@ -245,27 +245,6 @@ describe("health", () => {
     sim.node.wallOffset += hours(24);
     expect(problems(sim)).toEqual([]);
   });
-});
-
-test("disk pressure is over once no eviction threshold is left, and its grace period begins anew with one that returns", async () => {
-  const grace = minutes(10);
-  const soft = withThresholds(aThreshold("imagefs.available", 30, { grace }));
-  const sim = aNode(20, { weather: { limits: soft } });
-  sim.start();
-  await sim.run(5 * MINUTE);
-  sim.fill(25);
-  await sim.run(MINUTE);
-  expect(sim.agent.state().pressure?.condition).toBeTrue();
-  sim.weather.limits = withThresholds();
-  await sim.run(6 * MINUTE + 5 * SECOND);
-  expect(sim.agent.state().pressure).toBeNull();
-  // Nothing is checked until then.
-  expect(Number((loopOf(sim, "pressure").nextAt ?? 0n) - sim.node.wall())).toBeGreaterThan(1e9);
-  sim.weather.limits = soft;
-  await sim.run(9 * MINUTE);
-  expect(sim.record.removals).toEqual([]);
-  await sim.run(2 * MINUTE);
-  expect(sim.record.removals).not.toBeEmpty();
 });
 
 test("a disk that cannot be measured is reported as such, not as a silent runtime", async () => {

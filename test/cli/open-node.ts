@@ -37,7 +37,7 @@ export function openNodeOf(seen: SeenNode = {}): OpenedNode {
     return {
       engine: {
         ...engine,
-        memory: countedMemory(engine.memory, () => limits),
+        memory: countedMemory(engine.memory, limits),
         observe: {
           ...engine.observe,
           disk: { ...disk, filesystems: async () => filesystems },

@@ -10,11 +10,7 @@ const livingPod = { kind: "ready", pods: ["uid-living"] };
 test("a kubelet whose root directory appears after crigc started is found there, with its pods and its disk", async () => {
   const root = join(scratch(), "kubelet");
   const config = load({ flags: [["pod-source", "kubelet-dir"]] });
-  const host = hostOf(
-    () => config,
-    () => undefined,
-    [root],
-  );
+  const host = hostOf(config, () => undefined, [root]);
   const pods = async () => host.reader.pods(AbortSignal.timeout(5_000));
   const nodeRoot = async () =>
     (await host.disk.filesystems({ images: [], containers: [] })).map(({ path }) => path);
@@ -36,10 +32,7 @@ test("specifications are read with every pod source, a failure is reported each 
       ["kubelet-endpoint", "http://127.0.0.1:1"],
     ],
   });
-  const host = hostOf(
-    () => config,
-    (error) => void failures.push(error),
-  );
+  const host = hostOf(config, (error) => void failures.push(error));
   const { signal } = new AbortController();
   const before = await host.reader.pods(signal);
   expect(before).toMatchObject({ kind: "none", specs: { pods: [], error: expect.any(String) } });

@@ -23,12 +23,12 @@ const first = { watched: watched(hours(30)), at: NOW };
 
 test("without compat kubelet images count as the ledger says", () => {
   const memory = volatileMemory(after(seconds(0)));
-  expect(countedMemory(memory, () => defaultLimits)).toBe(memory);
+  expect(countedMemory(memory, defaultLimits)).toBe(memory);
 });
 
 test("with compat kubelet images count from the first look of the process, and the ledger is on disk as ever", () => {
   const disk = volatileMemory(aLedger({ watched: watched(5n) }));
-  const memory = countedMemory(disk, () => limits);
+  const memory = countedMemory(disk, limits);
   for (const minute of [0, 5, 10, 20]) {
     const seen = after(minutes(minute));
     memory.replace(seen);
@@ -41,14 +41,14 @@ test("with compat kubelet images count from the first look of the process, and t
 });
 
 test("with compat kubelet a plan, which remembers nothing, counts from its own look", () => {
-  const memory = countedMemory(volatileMemory(emptyLedger), () => limits);
+  const memory = countedMemory(volatileMemory(emptyLedger), limits);
   expect(memory.agesFrom?.(after(seconds(0)))).toEqual(first);
 });
 
 test.each([hours(30), minutes(3)])(
   "with compat kubelet images of a ledger that the disk gives late count from then: %p",
   (age) => {
-    const memory = countedMemory(volatileMemory(emptyLedger), () => limits);
+    const memory = countedMemory(volatileMemory(emptyLedger), limits);
     memory.replace(aLedger({ watched: watched(0n), observedAt: NOW, uptime: hours(9) }));
     const at = plus(NOW, minutes(5));
     const late = {

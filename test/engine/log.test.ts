@@ -18,7 +18,7 @@ import {
   removedImage,
 } from "../report/build.ts";
 
-const journalTo = (log: Log) => journalOf(logListener(() => log));
+const journalTo = (log: Log) => journalOf(logListener(log));
 
 /** As the agent does: each removal when it is done, then the pass. */
 function logPass(log: Log, it: Pass): void {

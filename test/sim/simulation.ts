@@ -124,7 +124,7 @@ export class Simulation {
     });
     const values = { dryRun: false, runtimeRequestTimeout: minutes(2) };
     const config = { periods: this.#periods, values };
-    this.#agent = new Agent(this.#refit(engine, this), () => config);
+    this.#agent = new Agent(this.#refit(engine, this), config);
     this.#life = life;
     void this.#agent.run(life.stop.signal).then(() => {
       life.ended = true;
