@@ -24,7 +24,7 @@ export type Parsed =
     }
   /** `topic`: the words before `--help`, "" for none. */
   | { readonly kind: "help"; readonly topic: string }
-  | { readonly kind: "version"; readonly output: "table" | "json" }
+  | { readonly kind: "version" }
   /** No arguments. */
   | { readonly kind: "nothing" };
 
@@ -42,7 +42,7 @@ export function parseCommandLine(argv: readonly string[], commands: readonly Com
   const read = readOptions(tokens, options);
   const formats = read.options.get("output") ?? [];
   const output = LIST.find((it) => it === formats.at(-1)) ?? "table";
-  if (asksFor("version")) return { kind: "version", output: output === "json" ? "json" : "table" };
+  if (asksFor("version")) return { kind: "version" };
   if (command === null && tokens.length === 0) return { kind: "nothing" };
   const operands = wordsOf(tokens).slice(command?.name.split(" ").length ?? 0);
   const issues = [

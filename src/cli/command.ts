@@ -96,7 +96,7 @@ export const operand = (
 
 /** Output formats of a list: `name` prints one name per line. */
 export const LIST = ["table", "json", "yaml", "name"] as const;
-export const TABLE_OR_JSON = ["table", "json"] as const;
+export const DOCUMENT = ["table", "json", "yaml"] as const;
 export type Format = (typeof LIST)[number];
 
 /** Defaults: no operands, no options, text only. */

@@ -24,7 +24,7 @@ import { doctor } from "./commands/doctor.ts";
 import { gc, rm } from "./commands/gc.ts";
 import { history } from "./commands/history.ts";
 import { install, uninstall } from "./commands/install.ts";
-import { completion, help, version, versionAnswer } from "./commands/itself.ts";
+import { completion, help, version, versionText } from "./commands/itself.ts";
 import { keepBaseline, keepList, keepTest } from "./commands/keep.ts";
 import { df, images } from "./commands/node.ts";
 import { explain, plan, snapshot } from "./commands/plan.ts";
@@ -52,7 +52,7 @@ export async function dispatch(
         world.stdout(helpOn(parsed.topic, commands, world.screen));
         return exit.done;
       case "version":
-        world.stdout(versionAnswer(world.build, parsed.output));
+        world.stdout(versionText(world.build));
         return exit.done;
       case "nothing":
         world.stderr(helpOn("", commands, world.screen));

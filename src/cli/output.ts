@@ -1,10 +1,10 @@
-/** Prints the results of commands in the format of `-o`: a table or JSON; lists also as YAML, names or IDs. */
+/** Prints the results of commands in the format of `-o`: a table, JSON or YAML; lists also as names or IDs. */
 
 import { type JsonObject, printedPieces, printedYaml } from "../report/document.ts";
 import { clean, type Screen } from "../report/terminal.ts";
 import { type CommandContext, type CommandOption, has, option } from "./command.ts";
 
-export const QUIET = option("q", "print IDs only, one per line");
+export const QUIET = option("q", "print only IDs (df: repositories), one per line");
 
 /** `keys`: the first is the default order. */
 export const sortOption = (keys: readonly string[]): CommandOption =>

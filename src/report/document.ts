@@ -203,7 +203,7 @@ const fieldsOf = (value: JsonObject): readonly (readonly [string, Json])[] =>
   Object.entries(value).flatMap(([name, field]) => (field === undefined ? [] : [[name, field]]));
 
 /** A document as YAML that YAML 1.1 and 1.2 read alike: `254:0`, `no` and times are strings, integers exact. */
-export const printedYaml = (value: JsonObject): string =>
+export const printedYaml = (value: unknown): string =>
   // Every text is quoted, so that what is escaped is in quotes.
   escaped(
     stringify(value, {

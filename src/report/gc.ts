@@ -30,8 +30,8 @@ import {
   passTitle,
   removalResultWords,
 } from "./pass-words.ts";
-import { printPlan } from "./plan-table.ts";
-import { type KeptJson, planBody } from "./plan.ts";
+import { KEPT_COLUMNS, printPlan } from "./plan-table.ts";
+import { planBody } from "./plan.ts";
 import { column, type Columns, OPTIONAL, Printer, RIGHT } from "./printer.ts";
 import { clean, present, type Screen } from "./terminal.ts";
 import {
@@ -152,17 +152,11 @@ export function gcTable(pass: GcDocument, screen: Screen): string {
   for (const event of pass.events) printer.say(`Warning ${eventWords(event)}`, "yellow");
   const kept = selected && plan.images !== null ? [...plan.images.kept] : [];
   printer.table(
-    REFUSED_COLUMNS,
+    KEPT_COLUMNS,
     kept.filter(({ reason }) => reason.code !== "not-selected"),
   );
   return printer.text();
 }
-
-/** Selected images that a rule keeps. */
-const REFUSED_COLUMNS: Columns<KeptJson> = [
-  column("KEPT", ({ name }) => name),
-  column("WHY", ({ reason }) => reason.text),
-];
 
 /** What a pass is for, in brackets; "" for a periodic one. */
 function purposeWords({ purpose, signals = [], selected = false }: GcDocument): string {

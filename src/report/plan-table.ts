@@ -1,14 +1,15 @@
 /** The output of `crigc plan`, from its document: what would be removed in which order, the estimated stop, and what is kept. */
 
 import { capitalised, compared } from "../model/values.ts";
-import { logsErrorWords, podReasons } from "./container-reasons.ts";
+import { logsErrorWords } from "./container-reasons.ts";
 import { breakdownWords, printUsage } from "./disk.ts";
-import { imageKeep, triggerTitle } from "./image-reasons.ts";
+import { triggerTitle } from "./image-reasons.ts";
 import {
   type CandidateJson,
   type ContainerPlanJson,
   type DecisionJson,
   type ImagePlanJson,
+  type KeptJson,
   type PlanDocument,
   STOP_WORDS,
 } from "./plan.ts";
@@ -59,16 +60,18 @@ function printImagePlan(printer: Printer, plan: ImagePlanJson): void {
   printer.gap();
   if (plan.candidates.length > 0) printCandidates(printer, plan);
   if (plan.kept.length > 0) {
-    printer.line(`${counted(plan.kept.length, "image")} kept (crigc explain IMAGE shows why):`);
-    printer.groups(
-      [...plan.kept],
-      ({ reason }) => imageKeep.title(reason.code),
-      ({ name }) => name,
-    );
+    printer.line(`${counted(plan.kept.length, "image")} kept:`);
+    printer.table(KEPT_COLUMNS, [...plan.kept]);
     printer.gap();
   }
   for (const note of plan.notes) printer.say(`Note: ${note}`);
 }
+
+export const KEPT_COLUMNS: Columns<KeptJson> = [
+  column("KEPT", ({ name }) => name),
+  column("SIZE", ({ sizeBytes }) => humanBytes(sizeBytes), RIGHT),
+  column("WHY", ({ reason }) => reason.text),
+];
 
 function printTargets(printer: Printer, plan: ImagePlanJson): void {
   for (const line of targetLines(plan)) printer.say(line);
@@ -104,28 +107,24 @@ const isShort = ({ targets, expectedFreedBytes, candidates }: ImagePlanJson): bo
   targets.some((it) => it.kind === "available-bytes" && it.wantedBytes > expectedFreedBytes) ||
   candidates.length === 0;
 
-/** In another order than that of removal, no estimated stop is shown. */
 function printCandidates(printer: Printer, plan: ImagePlanJson): void {
   const { screen } = printer;
   const { expectedRemovals: expected } = plan;
-  const all = [...plan.candidates];
-  const isInOrder = all.every(({ place }, index) => place === index + 1);
-  const [title = "", ...rows] = tableLines(candidateColumns(plan), all, screen);
-  printer.say(headline(plan, isInOrder));
+  const [title = "", ...rows] = tableLines(candidateColumns(plan), [...plan.candidates], screen);
+  printer.say(headline(plan));
   printer.line(title);
   for (const [index, row] of rows.entries()) {
-    if (isInOrder && index === expected) printer.line(stopLine(plan, screen), "cyan");
-    printer.line(row, isInOrder && index >= expected ? "dim" : undefined);
+    if (index === expected) printer.line(stopLine(plan, screen), "cyan");
+    printer.line(row, index >= expected ? "dim" : undefined);
   }
   printer.gap();
 }
 
-function headline(plan: ImagePlanJson, isInOrder: boolean): string {
+function headline(plan: ImagePlanJson): string {
   const { expectedRemovals: expected, expectedFreedBytes } = plan;
   const total = counted(plan.candidates.length + plan.kept.length, "image");
-  if (expected === 0)
-    return `None of ${total} would be removed now${isInOrder ? ". Order of removal" : ""}:`;
-  return `${expected} of ${total} would be removed${isInOrder ? ", in this order" : ""}, freeing about ${humanBytes(expectedFreedBytes)}${isShort(plan) ? ", less than the target" : ""}:`;
+  if (expected === 0) return `None of ${total} would be removed now. Order of removal:`;
+  return `${expected} of ${total} would be removed, in this order, freeing about ${humanBytes(expectedFreedBytes)}${isShort(plan) ? ", less than the target" : ""}:`;
 }
 
 /** WHY: only triggers that are not those of the targets above. */
@@ -195,8 +194,6 @@ interface DecisionRow extends DecisionJson {
   readonly stopFirst?: boolean;
 }
 
-const why = ({ reason }: DecisionRow): string => reason.text;
-
 const DECISION_COLUMNS: Columns<DecisionRow> = [
   column("ID", ({ id = "-" }) => shortId(id), { optional: true }),
   column("NAME", ({ shown }) => shown),
@@ -205,29 +202,22 @@ const DECISION_COLUMNS: Columns<DecisionRow> = [
     ({ state = "-", stopFirst = false }) => state + (stopFirst ? ", stopped first" : ""),
     { optional: true },
   ),
-  column("WHY", why),
+  column("WHY", ({ reason }) => reason.text),
 ];
 
-/** Rows for what is removed, titles for what is kept. */
 function printDecisions(
   printer: Printer,
   items: readonly DecisionRow[],
   words: readonly [one: string, many: string],
 ): void {
-  const removed = items.filter(({ decision }) => decision === "remove");
-  const kept = items.filter(({ decision }) => decision === "keep");
-  if (removed.length > 0) {
+  for (const [decision, done] of [
+    ["remove", "would be removed"],
+    ["keep", "kept"],
+  ] as const) {
+    const rows = items.filter((it) => it.decision === decision);
+    if (rows.length === 0) continue;
     printer.gap();
-    printer.line(`${removed.length} of ${counted(items.length, ...words)} would be removed:`);
-    printer.table(DECISION_COLUMNS, removed);
-  }
-  if (kept.length > 0) {
-    printer.gap();
-    printer.line(`${counted(kept.length, ...words)} kept:`);
-    printer.groups(
-      kept,
-      ({ reason }) => podReasons.title(reason.code),
-      ({ shown }) => shown,
-    );
+    printer.line(`${rows.length} of ${counted(items.length, ...words)} ${done}:`);
+    printer.table(DECISION_COLUMNS, rows);
   }
 }

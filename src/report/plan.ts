@@ -30,33 +30,30 @@ import { imageBlock, imageKeep, imageTrigger, planNote } from "./image-reasons.t
 import { clean } from "./terminal.ts";
 import { counted, humanBytes, humanDuration } from "./words.ts";
 
-export type ImageOrder = (
-  one: Pick<KeptImage, "image" | "record">,
-  other: Pick<KeptImage, "image" | "record">,
-) => number;
-
 export type PlanDocument = ReturnType<typeof planDocument>;
 
-/** `sorted`: images not in the order of removal. */
-export const planDocument = (
-  { plan, snapshot }: { readonly plan: Plan; readonly snapshot: SeenNode },
-  sorted?: ImageOrder,
-) =>
+export const planDocument = ({
+  plan,
+  snapshot,
+}: {
+  readonly plan: Plan;
+  readonly snapshot: SeenNode;
+}) =>
   document("Plan", {
     observedAt: toRfc3339(snapshot.observedAt),
     runtime: runtimeJson(snapshot.runtime),
-    ...planBody(plan, sorted),
+    ...planBody(plan),
   });
 
 /** Both halves; `null` if not requested. */
-export const planBody = (plan: Plan, sorted: ImageOrder = () => 0) => ({
-  images: plan.images === null ? null : imagePlanJson(plan.images, sorted),
+export const planBody = (plan: Plan) => ({
+  images: plan.images === null ? null : imagePlanJson(plan.images),
   containers: plan.containers === null ? null : containerPlanJson(plan.containers),
 });
 
 export type ImagePlanJson = ReturnType<typeof imagePlanJson>;
 
-const imagePlanJson = (plan: ImagePlan, sorted: ImageOrder) => ({
+const imagePlanJson = (plan: ImagePlan) => ({
   ...jsonOf(plan, "purpose", "now"),
   blocks: plan.blocks.map(imageBlock.json),
   triggers: plan.triggers.map(imageTrigger.json),
@@ -75,13 +72,8 @@ const imagePlanJson = (plan: ImagePlan, sorted: ImageOrder) => ({
   expectedRemovals: plan.candidates.filter((it) => it.expected).length,
   expectedFreedBytes: expectedFreedBytes(plan),
   youngText: youngWords(plan) || null,
-  candidates: lazily(
-    plan.candidates
-      .map((candidate, index) => ({ candidate, place: index + 1 }))
-      .toSorted((one, other) => sorted(one.candidate, other.candidate)),
-    ({ candidate, place }) => candidateJson(candidate, place),
-  ),
-  kept: lazily(plan.kept.toSorted(sorted), keptJson),
+  candidates: lazily(plan.candidates, (candidate, index) => candidateJson(candidate, index + 1)),
+  kept: lazily(plan.kept, keptJson),
 });
 
 /** With the mount point instead of the path that the runtime reports, as in the usage. */

@@ -1,7 +1,7 @@
 /** Prints reports: wrapped sentences, and tables in their natural width. */
 
 import type { runtimeJson } from "./document.ts";
-import { andMore, clean, type Colour, padded, paint, type Screen } from "./terminal.ts";
+import { clean, type Colour, padded, paint, type Screen } from "./terminal.ts";
 import { secondOf } from "./words.ts";
 
 /** Callers clean the cells, which may contain colours. */
@@ -65,23 +65,6 @@ export class Printer {
     for (const line of tableLines(columns, items, this.screen)) this.line(indent + line);
   }
 
-  /** `  14  in use: redis:7, app:1.2, 12 more`: by title, the largest group first, ties by title. */
-  groups<Item>(
-    items: readonly Item[],
-    titleOf: (item: Item) => string,
-    nameOf: (item: Item) => string,
-  ): void {
-    const groups = Array.from(Map.groupBy(items, titleOf)).toSorted(
-      ([one, ones], [other, others]) => others.length - ones.length || (one < other ? -1 : 1),
-    );
-    const digits = Math.max(2, ...groups.map(([, members]) => String(members.length).length));
-    for (const [title, members] of groups) {
-      const names = andMore(members.slice(0, NAMES_SHOWN).map(nameOf), members.length);
-      const count = String(members.length).padStart(digits);
-      this.line(`  ${count}  ${title}: ${paint(this.screen, "dim", names)}`);
-    }
-  }
-
   /** No two empty lines in a row, none at the start or end, one final newline. */
   text(): string {
     const lines = this.#lines.filter((line, at) => line !== "" || this.#lines[at - 1] !== "");
@@ -90,8 +73,6 @@ export class Printer {
 }
 
 const GAP = "  ";
-/** More are of no use in one line; documents have all. */
-const NAMES_SHOWN = 10;
 
 /** Titles first. */
 export function tableLines<Item>(

@@ -87,7 +87,7 @@ test.each<[string, readonly string[]]>([
       "gc --keep --dry-run",
       "gc --keep-per-repository -o json",
       "gc --dry-run false",
-      "gc -o yaml",
+      "gc -o name",
       "gc -o",
       "gc --images=yes",
       "gc now",

@@ -5,22 +5,16 @@ import type { Config } from "../../config/config.ts";
 import { loadConfig } from "../../config/load.ts";
 import { valuesOf } from "../../config/settings.ts";
 import { ConfigError, configIssue, HostError } from "../../model/errors.ts";
+import { parseExactJson } from "../../model/exact-json.ts";
 import { type Instant, plus } from "../../model/time.ts";
 import { parseKeepPattern } from "../../policy/keep/keep-pattern.ts";
-import { document } from "../../report/document.ts";
+import { document, printedYaml } from "../../report/document.ts";
 import { holdWords } from "../../report/image-reasons.ts";
 import { tableLines } from "../../report/printer.ts";
 import { VALUE_COLUMNS, type ValuesJson, valuesJson } from "../../report/status.ts";
 import { clean, type Screen } from "../../report/terminal.ts";
 import { humanDuration } from "../../report/words.ts";
-import {
-  command,
-  type CommandContext,
-  operand,
-  option,
-  TABLE_OR_JSON,
-  textOf,
-} from "../command.ts";
+import { command, type CommandContext, DOCUMENT, operand, option, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
 import { print } from "../output.ts";
 import { durationFrom, parsed } from "../values.ts";
@@ -42,12 +36,13 @@ export const status = command({
   name: "status",
   summary: "show the running agent: thresholds, passes, filesystems, errors",
   doc: "Needs no runtime. Exits 8 if no agent answers.",
-  formats: TABLE_OR_JSON,
+  formats: DOCUMENT,
   run: async (context) => {
     const path =
-      context.output === "json" ? "/status" : `/status.txt?${screenQuery(context.screen)}`;
+      context.output === "table" ? `/status.txt?${screenQuery(context.screen)}` : "/status";
     try {
-      context.stdout(await context.open.askAgent(configToAsk(context), path));
+      const text = await context.open.askAgent(configToAsk(context), path);
+      context.stdout(context.output === "yaml" ? printedYaml(parseExactJson(text)) : text);
       return exit.done;
     } catch (thrown) {
       if (!(thrown instanceof HostError) || thrown.kind !== "http") throw thrown;
@@ -133,7 +128,7 @@ export const config = command({
   options: [
     option("check FILE", "check only this file and report its errors", { completes: "file" }),
   ],
-  formats: TABLE_OR_JSON,
+  formats: DOCUMENT,
   run: async (context) => {
     const checked = textOf(context, "check");
     if (checked !== null) return check(context, checked);

@@ -33,7 +33,7 @@ import {
   userCheck,
 } from "../checks/machine.ts";
 import { keepCheck, nodeChecks } from "../checks/node.ts";
-import { command, type CommandContext, TABLE_OR_JSON } from "../command.ts";
+import { command, type CommandContext, DOCUMENT } from "../command.ts";
 import { exit } from "../exit.ts";
 import { planNode } from "../node-plan.ts";
 import { print } from "../output.ts";
@@ -42,7 +42,7 @@ export const doctor = command({
   name: "doctor",
   summary: "check runtime, filesystems, directories, clock, kubelet and agent",
   doc: "Says what to do about each problem. Exits 8 if a check failed; warnings do not count.",
-  formats: TABLE_OR_JSON,
+  formats: DOCUMENT,
   run: async (context) => {
     const document = doctorDocument(await examine(context));
     await print(context, { document, table: doctorTable });

@@ -6,7 +6,7 @@ import type { KeptImage } from "../../model/plan.ts";
 import { TIMER_MS_MAX, toMs } from "../../model/time.ts";
 import { gcDocument, gcTable } from "../../report/gc.ts";
 import { counted } from "../../report/words.ts";
-import { command, type CommandContext, operand, TABLE_OR_JSON } from "../command.ts";
+import { command, type CommandContext, DOCUMENT, operand } from "../command.ts";
 import { exit, passExit } from "../exit.ts";
 import { IMAGES_ONLY } from "../node-plan.ts";
 import { print } from "../output.ts";
@@ -17,7 +17,7 @@ export const gc = command({
   summary: "run one pass now: containers, sandboxes, logs, then images",
   doc: "Removes what the agent would, also for a met eviction threshold, a soft one at once. Beside an agent, the agent runs it. Waits up to --runtime-request-timeout for another pass. --filter removes the selected unused images that no rule keeps, at any disk usage.",
   options: SELECTION_OPTIONS,
-  formats: TABLE_OR_JSON,
+  formats: DOCUMENT,
   changes: true,
   inAgent: true,
   run: async (context) => {
@@ -32,7 +32,7 @@ export const rm = command({
   summary: "remove the named images, if no rule keeps them",
   doc: "REF is an ID, ID prefix, tag or digest; an image is removed with all its names, at any disk usage. The report names the rule that keeps an image (exit 5; 4 if only too young). If a REF matches nothing, removes nothing (exit 8).",
   operands: [operand("REF…", "an image")],
-  formats: TABLE_OR_JSON,
+  formats: DOCUMENT,
   changes: true,
   inAgent: true,
   run: async (context) => {

@@ -15,7 +15,7 @@ import {
 import type { RemovalQuery, StateReader } from "../../state/reader.ts";
 import { command, type Invocation, LIST, option, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
-import { print, QUIET } from "../output.ts";
+import { print } from "../output.ts";
 import { numberUpTo, parsed, valueOf, type ValueType } from "../values.ts";
 
 const LIMIT_DEFAULT = 50;
@@ -34,13 +34,12 @@ const QUERY_OPTIONS = [
   }),
   option("image TEXT", "image ID, tag or digest that contains TEXT"),
   option("n N", `newest N passes, or removals if filtered [${LIMIT_DEFAULT}]`),
-  QUIET,
 ];
 
 export const history = command({
   name: "history",
   summary: "show what was removed, when, why, and what it freed",
-  doc: "Lists passes, oldest first. A filter lists only matching removals. -q and -o name print passes, or removals if filtered. Needs no agent or runtime. Keeps the newest 16 to 32 MiB of records.",
+  doc: "Lists passes, oldest first. A filter lists only matching removals. -o name prints passes, or removals if filtered. Needs no agent or runtime. Keeps the newest 16 to 32 MiB of records.",
   options: QUERY_OPTIONS,
   formats: LIST,
   run: async (context) => {

@@ -2,20 +2,13 @@
 
 import { homepage, licenses } from "../../install/legal.ts";
 import { usageError } from "../../model/errors.ts";
-import { document, printedJson } from "../../report/document.ts";
-import {
-  type Build,
-  command,
-  type Format,
-  has,
-  operand,
-  option,
-  TABLE_OR_JSON,
-} from "../command.ts";
+import { document } from "../../report/document.ts";
+import { type Build, command, DOCUMENT, has, operand, option } from "../command.ts";
 import bash from "../completion/bash.txt" with { type: "text" };
 import fish from "../completion/fish.txt" with { type: "text" };
 import zsh from "../completion/zsh.txt" with { type: "text" };
 import { helpOn, manualPage } from "../help/help.ts";
+import { print } from "../output.ts";
 
 export const help = command({
   name: "help",
@@ -50,21 +43,20 @@ export const version = command({
   summary: "print version, commit and project",
   doc: "Needs no configuration or runtime.",
   options: [option("licenses", "third-party components with their licences")],
-  formats: TABLE_OR_JSON,
+  formats: DOCUMENT,
   ofItself: true,
   run: async (context) => {
+    const { version: number, commit } = context.build;
     if (!has(context, "licenses"))
-      return context.stdout(versionAnswer(context.build, context.output));
-    if (context.output === "json")
-      throw usageError("-o", "json", "--licenses prints text only; leave -o out");
+      return print(context, {
+        document: document("Version", { version: number, commit: commit || null, homepage }),
+        table: () => versionText(context.build),
+      });
+    if (context.output !== "table")
+      throw usageError("-o", context.output, "--licenses prints text only; leave -o out");
     return context.stdout(await licenses.text());
   },
 });
 
-export function versionAnswer({ version: number, commit }: Build, output: Format): string {
-  if (output === "json")
-    return printedJson(
-      document("Version", { version: number, commit: commit === "" ? null : commit, homepage }),
-    );
-  return `crigc ${number}${commit === "" ? "" : ` (${commit})`}\n${homepage}\n`;
-}
+export const versionText = ({ version: number, commit }: Build): string =>
+  `crigc ${number}${commit === "" ? "" : ` (${commit})`}\n${homepage}\n`;

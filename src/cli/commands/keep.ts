@@ -8,25 +8,16 @@ import { compileKeepRules, keepRuleMatches, parseKeepFile } from "../../policy/k
 import { keepRulesDocument, keepRulesTable } from "../../report/keep.ts";
 import { clean } from "../../report/terminal.ts";
 import { counted } from "../../report/words.ts";
-import {
-  command,
-  type CommandContext,
-  has,
-  LIST,
-  operand,
-  option,
-  TABLE_OR_JSON,
-} from "../command.ts";
+import { command, type CommandContext, DOCUMENT, has, LIST, operand, option } from "../command.ts";
 import { exit } from "../exit.ts";
 import { IMAGES_ONLY, planNode } from "../node-plan.ts";
-import { print, QUIET } from "../output.ts";
+import { print } from "../output.ts";
 
 export const keepList = command({
   name: "keep list",
   inAgent: true,
   summary: "list the keep rules in force and what each matches on this node",
   doc: "Names the rules that match no image. Without a runtime, checks the files and flags only. Exits 2 if the rules are invalid; crigc then removes no image.",
-  options: [QUIET],
   formats: LIST,
   run: async (context) => {
     const { keep, images } = await rulesAndImages(context);
@@ -59,7 +50,7 @@ export const keepTest = command({
   summary: "show which images a keep pattern matches",
   doc: "Exits 8 if none matches.",
   operands: [operand("PATTERN", "a keep pattern, such as registry.example/**")],
-  formats: TABLE_OR_JSON,
+  formats: DOCUMENT,
   run: async (context) => {
     const [pattern = ""] = context.operands;
     const rule: KeepRule = { pattern, source: "crigc keep test" };

@@ -28,7 +28,7 @@ import {
   imageListTable,
 } from "../../report/images.ts";
 import { imageName, wholeImageName } from "../../report/words.ts";
-import { command, type CommandContext, LIST, TABLE_OR_JSON, textOf } from "../command.ts";
+import { command, type CommandContext, LIST, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
 import { imageUsageReport, planNode } from "../node-plan.ts";
 import { print, QUIET, sortOption } from "../output.ts";
@@ -99,8 +99,8 @@ export const df = command({
   inAgent: true,
   summary: "show disk usage of images, containers, pod logs and other data",
   doc: "Shows images in use, kept by each rule, and removable, by repository; then container layers, pod logs, and the largest directories found within a few seconds. UNIQUE estimates layers that only these images have, SHARED the others.",
-  options: [sortOption(["unique", "reported", "name", "last-used"]), FILTER],
-  formats: TABLE_OR_JSON,
+  options: [QUIET, sortOption(["unique", "reported", "name", "last-used"]), FILTER],
+  formats: LIST,
   run: async (context) => {
     const prepared = await planNode(context, { allLayers: true });
     const report: DiskUsageReport = {
@@ -113,7 +113,12 @@ export const df = command({
       containers: prepared.snapshot.containers,
       ...(await otherDataOf(context, prepared.snapshot)),
     };
-    await print(context, { document: diskUsageDocument(report), table: diskUsageTable });
+    await print(context, {
+      document: diskUsageDocument(report),
+      table: diskUsageTable,
+      rows: ({ images: { byRepository } }) =>
+        byRepository.flatMap(({ name }) => (name === null ? [] : [{ id: name, name }])),
+    });
     const missing = missingFigures(prepared);
     for (const why of missing) context.note(why);
     return missing.length > 0 || unmeasuredIn(prepared.snapshot) ? exit.runtime : exit.done;

@@ -6,11 +6,8 @@ import type { Prepared } from "../../gc/prepare.ts";
 import { usageError } from "../../model/errors.ts";
 import type { Removal } from "../../model/history.ts";
 import type { ImageId } from "../../model/ids.ts";
-import type { ImageRecord } from "../../model/ledger.ts";
 import type { ImageLayers } from "../../model/reports.ts";
 import type { Image } from "../../model/snapshot.ts";
-import type { Instant } from "../../model/time.ts";
-import { compared } from "../../model/values.ts";
 import { indexImages, listedImages } from "../../policy/image/image-index.ts";
 import { normaliseRepository, repositoryOf } from "../../policy/image/reference.ts";
 import { layersOf } from "../../policy/origins.ts";
@@ -25,13 +22,13 @@ import {
 } from "../../report/explanation.ts";
 import { historyDocument } from "../../report/history.ts";
 import { planTable } from "../../report/plan-table.ts";
-import { type ImageOrder, planDocument } from "../../report/plan.ts";
+import { planDocument } from "../../report/plan.ts";
 import { snapshotText } from "../../report/snapshot.ts";
 import { containerName, imageName, sandboxName, wholeImageName } from "../../report/words.ts";
-import { command, type CommandContext, LIST, operand, TABLE_OR_JSON, textOf } from "../command.ts";
+import { command, type CommandContext, DOCUMENT, LIST, operand } from "../command.ts";
 import { exit, planExit } from "../exit.ts";
 import { planNode } from "../node-plan.ts";
-import { print, QUIET, sortOption } from "../output.ts";
+import { print } from "../output.ts";
 import { forced, isIdPrefix, selectedBy, SELECTION_OPTIONS } from "../selection.ts";
 import { answerOf } from "./agent.ts";
 import { readHistory } from "./history.ts";
@@ -40,8 +37,8 @@ export const plan = command({
   name: "plan",
   inAgent: true,
   summary: "show what gc would remove now, what it would keep, and why",
-  doc: "gc removes in the order shown until enough is free, and nothing else. Records nothing. Before the first gc or run, plans as if every image were old enough, and says so. -q and -o name print only the candidates.",
-  options: [...SELECTION_OPTIONS, QUIET, sortOption(["order", "size", "name", "unused"])],
+  doc: "gc removes in the order shown until enough is free, and nothing else. Records nothing. Before the first gc or run, plans as if every image were old enough, and says so. -o name prints only the candidates.",
+  options: SELECTION_OPTIONS,
   formats: LIST,
   run: async (context) => {
     const prepared = await planNode(context, {
@@ -50,7 +47,7 @@ export const plan = command({
       isFirstLook: true,
     });
     await print(context, {
-      document: planDocument(prepared, ORDERS[textOf(context, "sort") ?? "order"]),
+      document: planDocument(prepared),
       table: planTable,
       rows: ({ images }) =>
         [...(images?.candidates ?? [])].map((it) => ({ id: it.id, name: wholeImageName(it) })),
@@ -59,16 +56,6 @@ export const plan = command({
     return planExit(prepared.plan) ?? (isMeasured ? exit.done : exit.runtime);
   },
 });
-
-const ORDERS: Readonly<Record<string, ImageOrder | undefined>> = {
-  size: (one, other) => compared(other.image.sizeBytes, one.image.sizeBytes),
-  name: (one, other) => compared(imageName(one.image), imageName(other.image)),
-  unused: (one, other) => compared(unusedSince(one.record), unusedSince(other.record)),
-};
-
-/** By last used and first seen, as in the order of removal. */
-const unusedSince = ({ firstSeenAt, lastUsedAt }: ImageRecord): Instant =>
-  lastUsedAt !== null && lastUsedAt > firstSeenAt ? lastUsedAt : firstSeenAt;
 
 export const snapshot = command({
   name: "snapshot",
@@ -100,7 +87,7 @@ export const explain = command({
   summary: "show the rules that apply to one image, container or sandbox",
   doc: "REF is an ID or ID prefix, an image's tag, digest or repository, the name of a container or pod, or the end of a name if it is the only one. Of what was removed, shows when and why. With --compat kubelet, decides as a kubelet that has just started would. Exits 8 if nothing matches.",
   operands: [operand("REF", "an image, a container or a sandbox")],
-  formats: TABLE_OR_JSON,
+  formats: DOCUMENT,
   run: async (context) => {
     const [reference = ""] = context.operands;
     const prepared = await planNode(context, {

@@ -82,5 +82,5 @@ test("keep baseline --once survives the loss of the ledger", async () => {
     stdout: expect.stringContaining("already written"),
   });
   expect((await it.crigc("keep", "test", "r.example/later")).exitCode).toBe(0);
-  expect((await it.crigc("keep", "list", "-q")).stdout).not.toContain("later");
+  expect((await it.crigc("keep", "list", "-o", "name")).stdout).not.toContain("later");
 });
