@@ -1,7 +1,7 @@
 /** Decides which events are news: a persistent condition is reported once, then again when it changes. */
 
 import type { Compat } from "../model/limits.ts";
-import type { Event, LoopName } from "../model/pass.ts";
+import type { Event, ImageEnd, LoopName } from "../model/pass.ts";
 import type { ImagePlan } from "../model/plan.ts";
 import type { Instant } from "../model/time.ts";
 import { keyOf, type PressureVerdict } from "../policy/pressure/thresholds.ts";
@@ -21,7 +21,7 @@ type AnnouncerJournal = Pick<Journal, "event" | "say" | "failed" | "succeeded">;
 
 export class Announcer {
   readonly #journal: AnnouncerJournal;
-  /** By the purpose of the pass, the conditions that its last pass found; ghosts by their message. */
+  /** By the purpose of the pass, the conditions that last since its last pass. */
   readonly #conditions = new Map<ImagePlan["purpose"], ReadonlySet<string>>();
   /** Thresholds that are due. */
   readonly #due = new Set<string>();
@@ -33,10 +33,17 @@ export class Announcer {
   }
 
   /** Raises the events of a pass whose condition begins, and returns them. */
-  passed(events: readonly Event[], { purpose }: Pick<ImagePlan, "purpose">): readonly Event[] {
+  passed(
+    events: readonly Event[],
+    { purpose }: Pick<ImagePlan, "purpose">,
+    end: ImageEnd,
+  ): readonly Event[] {
     const before = this.#conditions.get(purpose) ?? new Set();
     const news = events.filter((event) => !before.has(keyOfEvent(event)));
-    this.#conditions.set(purpose, new Set(events.map(keyOfEvent)));
+    // A pass that failed or was ended does not show that space is no longer short.
+    const isOver = ["target-reached", "estimated", "nothing-to-do"].includes(end);
+    const lasting = [...before].filter((key) => !isOver && key.startsWith("FreeDiskSpaceFailed"));
+    this.#conditions.set(purpose, new Set([...lasting, ...events.map(keyOfEvent)]));
     for (const event of news) this.#journal.event(event);
     return news;
   }
@@ -94,7 +101,7 @@ export class Announcer {
   }
 }
 
-/** One condition per image still listed; bytes and inodes that are short are two. */
+/** Bytes and inodes that are short are two conditions; a ghost is told once anyway. */
 const keyOfEvent = ({ reason, message }: Event): string =>
   reason === "GhostImage"
     ? message

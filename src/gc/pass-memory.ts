@@ -17,7 +17,8 @@ interface Pause {
 export class PassMemory {
   readonly #timer: Pick<Timer, "monotonicNs">;
   readonly #last = new Map<string, bigint>();
-  readonly #ghosts = new Set<string>();
+  /** How often they were still listed. */
+  readonly #ghosts = new Map<string, number>();
   /** By device. */
   readonly #pauses = new Map<string, Pause>();
   /** By device, removals in a row that gave nothing back, also of earlier passes: each may remove only one or two. */
@@ -40,11 +41,11 @@ export class PassMemory {
     this.#ghosts.delete(id);
   }
 
-  /** Still listed after its removal was answered; `true` from the second time on: a pull may have crossed the first. */
-  isGhostAgain(id: string): boolean {
-    const isAgain = this.#ghosts.has(id);
-    this.#ghosts.add(id);
-    return isAgain;
+  /** Still listed after its removal was answered; `true` the second time: a pull may have crossed the first. */
+  isSecondGhost(id: string): boolean {
+    const times = (this.#ghosts.get(id) ?? 0) + 1;
+    this.#ghosts.set(id, times);
+    return times === 2;
   }
 
   last(): ReadonlySet<string> {

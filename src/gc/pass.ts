@@ -306,7 +306,7 @@ class RunningPass {
     const { images } = this.#plan;
     if (images === null || this.#images === null || this.#request.dryRun) return [];
     const events = imageEvents(images, this.#images, { id: this.#id, now });
-    return this.#request.announcer.passed(events, images);
+    return this.#request.announcer.passed(events, images, this.#images.end);
   }
 }
 

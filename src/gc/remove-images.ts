@@ -75,6 +75,7 @@ class ImageRemovals {
   /** Where removals have to give something back: the disks with a target, else those that hold images. */
   readonly #stores: readonly Place[];
   readonly #items: ImageItem[] = [];
+  /** Those to announce. */
   readonly #ghosts: Image[] = [];
   readonly #gone = new Set<ImageId>();
   /** Images of the plan that were missing from a list of this pass. */
@@ -195,7 +196,7 @@ class ImageRemovals {
       return { kind: "skipped", reason: changed("another removal of it is in progress") };
     passes.notRemoved(image.id);
     if (removed.kind === "ghost") {
-      if (passes.isGhostAgain(image.id)) this.#ghosts.push(image);
+      if (passes.isSecondGhost(image.id)) this.#ghosts.push(image);
       return { kind: "ghost" };
     }
     if (removed.kind === "unseen") this.#error = removed.message;
