@@ -57,8 +57,6 @@ export class SimRecord {
   /** Removals of the pass that runs for which nothing asked any more. */
   surplus = 0;
   passStartedNs = 0n;
-  /** What others wrote to the disk of images since the pass began: it hides as much of what removals gain. */
-  writtenInPass = 0n;
   listedSandboxes: readonly Sandbox[] = [];
   /** The directories of pods that were read last. */
   directories: readonly PodDirectory[] = [];
@@ -165,7 +163,6 @@ export function simEngine(ports: SimPorts): Engine {
       passStarted: ({ kind }) => {
         record.kind = kind;
         record.surplus = 0;
-        record.writtenInPass = 0n;
         record.passStartedNs = clock.monotonicNs();
       },
       passEnded: (pass) => {
@@ -182,7 +179,10 @@ function readerOf({ node, record, weather }: SimPorts): Engine["observe"]["runti
   return {
     // What a life asks for and never changes.
     ...fakeEngine().engine.observe.runtime,
-    listImages: async () => [...node.images.values()].map(({ image }) => image),
+    listImages: async () => {
+      node.wentUnseen.clear();
+      return [...node.images.values()].map(({ image }) => image);
+    },
     listContainers: async () => (record.listed = [...node.containers.values()]),
     listSandboxes: async () => (record.listedSandboxes = [...node.sandboxes.values()]),
     containerDetail: async (id) => {
@@ -231,7 +231,11 @@ function writerOf(ports: SimPorts, call: Call): Engine["writer"] {
         throw new RuntimeError("failed", "device is busy");
       }
       if (dice < weather.refusedPercent + weather.tooLatePercent) {
-        node.clock.after(DEADLINE_MS * 1.5, () => node.removeImage(id));
+        node.clock.after(DEADLINE_MS * 1.5, () => {
+          const cameNs = node.images.get(id)?.cameNs;
+          node.removeImage(id);
+          if (cameNs !== undefined && !node.images.has(id)) node.wentUnseen.set(id, cameNs);
+        });
         await node.clock.sleep(DEADLINE_MS);
         throw new RuntimeError("deadline", "RemoveImage was not answered in time");
       }

@@ -16,13 +16,9 @@ export function isNeeded(sim: Simulation, kind: PassKind | null): boolean {
   if (pressure) return free.inodes < 5_001n;
   if (maximumAge > 0n) return true;
   if (storeBudgetBytes === null) return false;
-  // A budget goes by what removals gained on the disk.
-  const told = node.layersUse().bytes + sim.record.writtenInPass;
-  const reported = [...node.images.values()].reduce(
-    (sum, { image }) => sum + image.sizeBytes,
-    sim.record.writtenInPass,
-  );
-  return (weather.told === "exact" ? told : reported) > storeBudgetBytes;
+  // A budget goes by the sizes that the runtime lists; it tells no layers here.
+  const listed = [...node.images.values()].reduce((sum, { image }) => sum + image.sizeBytes, 0n);
+  return listed > storeBudgetBytes;
 }
 
 /** In thousandths of a percent. */

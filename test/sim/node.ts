@@ -69,6 +69,8 @@ export class SimNode {
   readonly ghosts = new Set<ImageId>();
   /** Images that went at any time; they may have come back since. */
   readonly removedOnce = new Set<ImageId>();
+  /** When images came that went after the deadline of their removal, since the last list: one that is back never seemed to go. */
+  readonly wentUnseen = new Map<ImageId, bigint>();
   /** Which image a pod is about to run, by its sandbox. */
   readonly wanted = new Map<string, ImageId>();
   /** The kubelet's directories of pods. */
@@ -112,7 +114,8 @@ export class SimNode {
       sizeBytes: (bytes * BigInt(Math.round(release.reported * 1000))) / 1000n,
       pinned: release.pinned,
     });
-    this.images.set(id, { image, release, cameNs: this.clock.monotonicNs() });
+    const cameNs = this.wentUnseen.get(id) ?? this.clock.monotonicNs();
+    this.images.set(id, { image, release, cameNs });
     return true;
   }
 

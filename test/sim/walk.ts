@@ -103,15 +103,12 @@ export class Walk {
   }
 
   #write(): void {
-    const { node, random, record } = this.#sim;
+    const { node, random } = this.#sim;
     const disk = random.pick(node.disks);
     const room = available(node, disk);
     const amount = BigInt(random.between(0, this.#character.writesMib)) * MIB;
-    if (random.chance(0.5)) {
-      const written = amount < room ? amount : room;
-      disk.others += written;
-      if (disk === node.imageDisk()) record.writtenInPass += written;
-    } else disk.others -= amount < disk.others ? amount : disk.others;
+    if (random.chance(0.5)) disk.others += amount < room ? amount : room;
+    else disk.others -= amount < disk.others ? amount : disk.others;
   }
 
   #smallFiles(): void {
