@@ -138,10 +138,13 @@ function readOptions(tokens: readonly Token[], options: Options): OptionsRead {
   return read;
 }
 
+const ASKS_NOTHING = "crigc asks no questions; leave it out";
 /** What other tools call it. */
 const FLAG_HINTS: Readonly<Record<string, string>> = {
-  "-y": "crigc asks no questions; leave it out",
-  "--yes": "crigc asks no questions; leave it out",
+  "-y": ASKS_NOTHING,
+  "--yes": ASKS_NOTHING,
+  "-f": "use --filter; crigc asks no questions, so leave --force out",
+  "--force": ASKS_NOTHING,
   "-w": "use watch crigc status",
   "--watch": "use watch crigc status",
   "-r": "use --container-runtime-endpoint",
@@ -152,6 +155,9 @@ const COMMAND_HINTS: Readonly<Record<string, string>> = {
   rmi: "rm",
   inspect: "explain",
   info: "status",
+  ls: "images",
+  pause: "hold",
+  resume: "release",
 };
 const WORD_HINTS: Readonly<Record<string, (text: string) => string>> = {
   images: (text) => `use --filter reference=${text}`,

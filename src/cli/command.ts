@@ -14,7 +14,7 @@ interface Argument {
   readonly name: string;
   readonly choices?: readonly string[];
   /** What the shell completes. */
-  readonly completes?: "file" | "directory";
+  readonly completes?: "file" | "directory" | "image";
   /** Beginnings of values that the shell offers. */
   readonly proposals?: readonly string[];
   readonly help: string;

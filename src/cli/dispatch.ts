@@ -43,7 +43,8 @@ export async function dispatch(
   try {
     // Not in the table, because only completion scripts call it.
     if (argv[0] === "__complete") {
-      world.stdout(completions(argv.slice(1), commands));
+      const names = (flags: readonly string[]) => imageNames(flags, env, world);
+      world.stdout(await completions(argv.slice(1), commands, names));
       return exit.done;
     }
     const parsed = parseCommandLine(argv, commands);
@@ -64,6 +65,21 @@ export async function dispatch(
     world.stderr(errorText(thrown));
     return exitOf(thrown) ?? exit.internal;
   }
+}
+
+/** For completion, which has no place for errors. */
+async function imageNames(
+  flags: readonly string[],
+  env: Environment,
+  world: World,
+): Promise<readonly string[]> {
+  let lines = "";
+  await dispatch(["images", "--output=name", "--runtime-request-timeout=2s", ...flags], env, {
+    ...world,
+    stdout: (text) => void (lines += text),
+    stderr: () => undefined,
+  });
+  return lines.split("\n").filter((it) => it !== "");
 }
 
 async function runCommand(line: CommandLine, input: ConfigInput, world: World): Promise<number> {

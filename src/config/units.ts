@@ -74,8 +74,7 @@ const INT64_MAX = 2n ** 63n - 1n;
 
 /**
  * `500Mi`, `1.5G`, `1e9`, `100m` as whole units, rounded up as Kubernetes rounds them. `null` if Kubernetes rejects the
- * text, or if the amount exceeds 64 bits with a decimal suffix, which overflows in Kubernetes; with a binary suffix it
- * becomes the maximum, as in Kubernetes.
+ * text, and for more than 64 bits.
  */
 export function parseQuantity(text: string): bigint | null {
   const match = text === "" || text.length > TEXT_MAX ? null : QUANTITY.exec(text);
@@ -91,9 +90,8 @@ export function parseQuantity(text: string): bigint | null {
   // Of the longest text, too, this leaves less than one.
   const denominator = 10n ** BigInt(Math.min(Math.max(0, -exponent), 2 * TEXT_MAX));
   const value = (numerator + denominator - 1n) / denominator;
-  if (value > INT64_MAX && !suffix.endsWith("i")) return null;
-  const magnitude = value > INT64_MAX ? INT64_MAX : value;
-  return sign === "-" ? -magnitude : magnitude;
+  if (value > INT64_MAX) return null;
+  return sign === "-" ? -value : value;
 }
 
 /** `20Gi`, `10G`, `1500`: the shortest exact text of a whole amount. */

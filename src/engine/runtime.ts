@@ -1,9 +1,10 @@
 /** Connects to the runtime. */
 
-import { realpath } from "node:fs/promises";
+import { realpath, stat } from "node:fs/promises";
 
 import type { Config } from "../config/config.ts";
 import type { Runtime } from "../cri/client.ts";
+import { RuntimeError } from "../model/errors.ts";
 import type { RuntimeReader } from "../model/ports.ts";
 import { socketFiles } from "../node/files.ts";
 import { collectIfGrown, compileWhenBusy } from "../node/process.ts";
@@ -21,7 +22,10 @@ const discovery = async () => import("../cri/discover.ts");
 export async function connect(config: Config): Promise<Connected> {
   const endpoint = await runtimeEndpoint(config);
   const imageEndpoint = config.values.imageServiceEndpoint ?? endpoint;
-  if (imageEndpoint !== endpoint) await (await discovery()).probeImageEndpoint(imageEndpoint);
+  if (imageEndpoint !== endpoint) {
+    await rejectFile(imageEndpoint, "--image-service-endpoint");
+    await (await discovery()).probeImageEndpoint(imageEndpoint);
+  }
   const { openRuntime } = await import("../cri/client.ts");
   const busy = compileWhenBusy(() => performance.now());
   const runtime = openRuntime({
@@ -65,5 +69,14 @@ async function runtimeEndpoint(config: Config): Promise<string> {
   const named = config.values.containerRuntimeEndpoint;
   const { discoverEndpoint, probeEndpoint } = await discovery();
   if (named === null) return (await discoverEndpoint(realpath)).endpoint;
+  await rejectFile(named, "--container-runtime-endpoint");
   return (await probeEndpoint(named)).endpoint;
+}
+
+/** A file refuses connections as the socket of a stopped runtime does. */
+async function rejectFile(endpoint: string, flag: string): Promise<void> {
+  const found = await stat(endpoint.slice("unix://".length)).catch(() => null);
+  if (found === null || found.isSocket()) return;
+  const what = found.isDirectory() ? "a directory" : "a file";
+  throw new RuntimeError("not-cri", `${endpoint} is ${what}, not a socket; set ${flag}`);
 }

@@ -163,7 +163,7 @@ export function prepare(runDirectory: string, name: string): string {
       "write",
       error,
       (why) =>
-        `cannot create the run directory ${runDirectory}: ${why}; set another with --run-dir`,
+        `cannot create the run directory ${runDirectory}: ${why}${asRoot(error) || "; set another with --run-dir"}`,
     );
   }
 }

@@ -26,12 +26,12 @@ const readings: readonly (readonly [string, (text: string) => unknown, string])[
   [
     "quantities",
     parseQuantity,
-    "00Ki|-1.5|1.5Gi|.5Gi|1.Gi|20G|1E|1E5|1500e-3|1001m|1n|1e-999999999|1.05Gi|9Ei",
+    "00Ki|-1.5|1.5Gi|.5Gi|1.Gi|20G|1E|1E5|1500e-3|1001m|1n|1e-999999999|1.05Gi|7Ei",
   ],
   [
     "texts that are no quantity",
     parseQuantity,
-    "|1K|1ki|1KiB|1e|1i|aoeu|1.1.M|1 |0x10|NaN|10E|1e30|1e999999999",
+    "|1K|1ki|1KiB|1e|1i|aoeu|1.1.M|1 |0x10|NaN|10E|8Ei|1e30|1e999999999",
   ],
   ["sizes, which may have a B", parseSize, "20GB|20GiB|20B|20Gi"],
   ["texts that are no size", parseSize, "B|20Bi|20BB|20 GB|500m|20u|20n"],

@@ -1,23 +1,33 @@
 /** `crigc __complete`, which the scripts of all shells call: prints candidates for the word at the cursor. */
 import { dashed } from "../../config/field.ts";
+import { fieldByFlag } from "../../config/fields.ts";
 import { acceptedOptions, type Command, type CommandOption, type Operand } from "../command.ts";
 
-/** A word with its help, or a request that the shell complete paths. */
-type Proposal = { readonly word: string; readonly help: string } | "files" | "directories";
+/** A word with its help, or a request for paths, which the shell completes, or for images. */
+type Proposal =
+  { readonly word: string; readonly help: string } | "files" | "directories" | "images";
 
 /**
  * `words`: those up to the cursor, the incomplete one last. Prints one candidate per line, with its help after
- * a tab; `:files` and `:directories` are for the shell.
+ * a tab; `:files` and `:directories` are for the shell. `imagesWith` lists images with the flags typed so far.
  */
-export function completions(words: readonly string[], commands: readonly Command[]): string {
+export async function completions(
+  words: readonly string[],
+  commands: readonly Command[],
+  imagesWith: (flags: readonly string[]) => Promise<readonly string[]>,
+): Promise<string> {
   const typed = words.at(-1) ?? "";
   const given: string[] = [];
+  const flags: string[] = [];
   let valueOf: CommandOption | undefined;
   // bash makes an equals sign a separate word.
   for (const word of words.slice(0, -1).filter((it) => it !== "=")) {
-    if (valueOf !== undefined) valueOf = undefined;
-    else if (!word.startsWith("-")) given.push(word);
+    if (valueOf !== undefined) {
+      if (valueOf.field !== undefined) flags.push(`${dashed(valueOf.name)}=${word}`);
+      valueOf = undefined;
+    } else if (!word.startsWith("-")) given.push(word);
     else if (!word.includes("=")) valueOf = optionWithValue(word, given, commands);
+    else if (fieldByFlag.has(word.replace(/^--(.*?)=.*$/s, "$1"))) flags.push(word);
   }
   const [, flag, value] = /^(-[^=]*)=(.*)$/s.exec(typed) ?? [];
   const start = value ?? (typed === "=" ? "" : typed);
@@ -30,7 +40,10 @@ export function completions(words: readonly string[], commands: readonly Command
         : start.startsWith("-")
           ? optionsAfter(given, commands)
           : wordsAfter(given, commands);
-  const lines = proposals.flatMap((it) => {
+  const found = proposals.includes("images")
+    ? (await imagesWith(flags)).map((word) => ({ word, help: "" }))
+    : proposals;
+  const lines = found.flatMap((it) => {
     if (typeof it === "string") return [`:${it}\n`];
     return it.word.startsWith(start) ? [`${it.word}\t${it.help}\n`] : [];
   });
@@ -74,9 +87,10 @@ function valuesOf({
 }: Omit<Operand, "name" | "required" | "help">): readonly Proposal[] {
   const words = choices ?? proposals;
   if (words !== undefined) return words.map((word) => ({ word, help: "" }));
-  if (completes === undefined) return [];
-  return [completes === "file" ? "files" : "directories"];
+  return completes === undefined ? [] : [PLURALS[completes]];
 }
+
+const PLURALS = { file: "files", directory: "directories", image: "images" } as const;
 
 function wordsAfter(given: readonly string[], commands: readonly Command[]): readonly Proposal[] {
   const command = commandOf(given, commands);

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 
 import { runProgram } from "../../support/program.ts";
-import { startNode } from "./node.ts";
+import { startNode, usedAndUnused } from "./node.ts";
 
 test("a runtime that takes two seconds to report its version, as on a busy node, is used", async () => {
   await using node = await startNode();
@@ -22,6 +22,30 @@ test("run keeps trying with growing pauses, logs them, and starts when the runti
   await agent.untilSaid("connected to the runtime");
   expect((await node.firstPass()).runtimeError).toBeNull();
   expect(await agent.stop()).toBe(0);
+});
+
+test("an endpoint that is a file or a directory is named as such", async () => {
+  await using node = await startNode();
+  for (const [path, what] of [
+    [node.configFile, "a file"],
+    [node.home, "a directory"],
+  ] as const) {
+    const { exitCode, stderr } = await node.crigc("images", `--container-runtime-endpoint=${path}`);
+    expect(exitCode).toBe(3);
+    expect(stderr).toContain(`unix://${path} is ${what}, not a socket`);
+  }
+});
+
+test("completion offers the names of the runtime's images, also beside an agent", async () => {
+  await using node = await startNode({ node: usedAndUnused });
+  const offered = async (): Promise<string> => {
+    const result = await node.within({}, "__complete", ...node.flags, "rm", "r.example/u");
+    return result.stdout;
+  };
+  expect(await offered()).toBe("r.example/used:1\t\nr.example/unused:1\t\n");
+  await using _agent = node.start("run");
+  await node.firstPass();
+  expect(await offered()).toBe("r.example/used:1\t\nr.example/unused:1\t\n");
 });
 
 /** A /run with links to our runtimes, for one process: in a mount namespace, which takes no root. */
