@@ -51,6 +51,7 @@ const code = await dispatch(process.argv.slice(2), process.env, {
   stdoutPieces: (pieces) => stdout.writeAll(pieces, stop.signal),
   stderr: (text) => stderr.write(text),
   screen,
+  user: process.env["SUDO_USER"] || `${process.getuid?.() ?? 0}`,
   signal: stop.signal,
   stopAtOnce: () => {
     for (const name of ending) process.removeAllListeners(name);

@@ -27,6 +27,7 @@ const Body = v.object({
   width: v.optional(v.nullable(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1000)))),
   colour: v.optional(v.boolean(), false),
   unicode: v.optional(v.boolean(), false),
+  user: v.optional(v.pipe(v.string(), v.maxLength(64)), "unknown"),
 });
 type CommandBody = v.InferOutput<typeof Body>;
 
@@ -105,7 +106,8 @@ export class CommandServer {
     await Promise.all(Array.from(this.#running.values(), ({ done }) => done));
   }
 
-  #begin({ id, argv, width = null, colour, unicode }: CommandBody, response: ServerResponse): void {
+  #begin(body: CommandBody, response: ServerResponse): void {
+    const { id, argv, width = null, colour, unicode, user } = body;
     const gone = new AbortController();
     const { promise: done, resolve } = Promise.withResolvers<void>();
     const running: RunningCommand = {
@@ -125,6 +127,7 @@ export class CommandServer {
     void this.#run({
       argv,
       screen: { width, colour, unicode },
+      user,
       signal: AbortSignal.any([gone.signal, this.#options.stop]),
       stdout: (text) => say({ out: text }),
       stderr: (text) => say({ err: text }),

@@ -176,6 +176,8 @@ export interface World {
   readonly stderr: (text: string) => void;
   /** Properties of stdout; its width is `null` if it is not a terminal. */
   readonly screen: Screen;
+  /** Who runs crigc: as sudo names them, else the user's ID. */
+  readonly user: string;
   /** Aborts on SIGINT, SIGTERM and SIGHUP. */
   readonly signal: AbortSignal;
   /** From here on these signals end the process at once: for work that only reads, and never waits. */

@@ -21,7 +21,7 @@ export interface CommandLine {
 export async function runInAgent(
   line: CommandLine,
   input: ConfigInput,
-  world: Pick<World, "stdout" | "stderr" | "screen" | "signal" | "build" | "open">,
+  world: Pick<World, "stdout" | "stderr" | "screen" | "user" | "signal" | "build" | "open">,
 ): Promise<number | null> {
   const own = configToFind(input);
   const { runDir } = own.values;
@@ -41,6 +41,7 @@ export async function runInAgent(
       version: world.build.version,
       argv: argvFor(line, own),
       screen: world.screen,
+      user: world.user,
       signal: world.signal,
     },
     {

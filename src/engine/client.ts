@@ -74,6 +74,7 @@ export interface AgentCommand {
   readonly version: string;
   readonly argv: readonly string[];
   readonly screen: Screen;
+  readonly user: string;
   /** Ends the command after its removal in flight; its report still comes. */
   readonly signal: AbortSignal;
 }
@@ -91,7 +92,7 @@ const Line = v.object({
 
 /** Resolves with the exit code. Throws `HostError` `lock` if the agent does not accept the command, hangs or ends. */
 export async function openCommand(command: AgentCommand, output: CommandOutput): Promise<number> {
-  const { runDir, version, argv, screen, signal } = command;
+  const { runDir, version, argv, screen, user, signal } = command;
   const unix = join(runDir, CONTROL_SOCKET);
   const id = crypto.randomUUID();
   const { width, colour, unicode } = screen;
@@ -112,7 +113,7 @@ export async function openCommand(command: AgentCommand, output: CommandOutput):
       unix,
       method: "POST",
       headers: { [VERSION_HEADER]: version },
-      body: JSON.stringify({ id, argv, width, colour, unicode }),
+      body: JSON.stringify({ id, argv, width, colour, unicode, user }),
       signal: silence.signal,
     });
     if (response.status === 404)

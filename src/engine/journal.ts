@@ -26,7 +26,7 @@ import {
   removalResultWords,
 } from "../report/pass-words.ts";
 import { present } from "../report/terminal.ts";
-import { imageName, usedPercent } from "../report/words.ts";
+import { humanBytes, imageName, usedPercent } from "../report/words.ts";
 import type { Log } from "./log.ts";
 
 /** Tells each listener, in this order, what it listens to. */
@@ -47,8 +47,10 @@ export function journalOf(...listeners: readonly Partial<Journal>[]): Journal {
 export const logListener = (log: Log): Partial<Journal> => ({
   imageDone: (id, item) => logImage(log, id, item),
   containerDone: (id, item) => logContainerItem(log, id, item),
-  passEnded: (pass) => logPassEnd(log, pass),
+  // After a brief log comes the report of the pass, which has its end and its events.
+  passEnded: (pass) => (log.isBrief ? undefined : logPassEnd(log, pass)),
   event: ({ reason, message, passId }) => {
+    if (log.isBrief) return;
     const fields = { event: reason, passId: passId ?? undefined };
     log.recurring(`event/${reason}`, message, fields);
   },
@@ -65,6 +67,10 @@ function logImage(log: Log, passId: PassId, { candidate, trigger, result, took }
     result: result.kind,
     outcome: imageResultWords(result),
     why: imageTrigger.text(trigger),
+    rest:
+      "availableBytes" in result && typeof result.availableBytes === "bigint"
+        ? `; ${humanBytes(result.availableBytes)} available`
+        : "",
     fields: { image: id, trigger: trigger.kind, sizeBytes, tookMs: toMs(took), passId },
   });
 }
@@ -104,17 +110,19 @@ interface RemovalLine {
   readonly result: (ImageItem | ContainerItem)["result"]["kind"];
   readonly outcome: string;
   readonly why: string;
+  /** After the reason. */
+  readonly rest?: string;
   readonly fields: JsonObject;
 }
 
 function logRemoval(log: Log, topic: string, line: RemovalLine): void {
-  const { what, result, outcome, why, fields } = line;
+  const { what, result, outcome, why, rest = "", fields } = line;
   const message = capitalised(`${what}: ${outcome}`);
   if (result === "failed") return log.failure(topic, message, fields);
   if (result === "ghost") return log.recurring(topic, message, fields);
   if (result === "skipped") return log.info(3, message, fields);
   log.success(topic, `Removal of ${what}`);
-  log.info(2, `${message} (${why})`, fields);
+  log.info(2, `${message} (${why})${rest}`, fields);
 }
 
 /** Removals are logged as they happen. */

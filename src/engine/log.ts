@@ -11,7 +11,8 @@ import { type Json, type JsonObject, toJson } from "../report/document.ts";
 import { clean } from "../report/terminal.ts";
 import { counted, humanDuration } from "../report/words.ts";
 
-export type LogFormat = "text" | "json";
+/** `brief`: the message alone, for a terminal. */
+export type LogFormat = "text" | "json" | "brief";
 export type Severity = "info" | "warning" | "error";
 
 export interface LogEntry {
@@ -94,6 +95,10 @@ export class Log {
     this.#write({ severity: "info", verbosity: 0, message, fields: {} });
   }
 
+  get isBrief(): boolean {
+    return this.#options.format === "brief";
+  }
+
   enabled(verbosity: Verbosity): boolean {
     return verbosity <= this.#options.verbosity;
   }
@@ -142,17 +147,19 @@ export interface LogStream {
 }
 
 /** The log on stderr. */
-export const logOf = (config: Config, { stderr, logPrefix }: LogStream): Log =>
+export const logOf = (config: Config, { stderr, logPrefix }: LogStream, isBrief = false): Log =>
   new Log({
-    format: config.values["logging.format"],
+    format: isBrief ? "brief" : config.values["logging.format"],
     verbosity: config.values["logging.verbosity"],
     sink: (line, severity) => stderr(`${logPrefix(severity)}${line}\n`),
     now: wallClock,
   });
 
 /** Contains no newline. */
-export const logLine = (entry: LogEntry, format: LogFormat): string =>
-  format === "json" ? jsonLine(entry) : textLine(entry);
+export function logLine(entry: LogEntry, format: LogFormat): string {
+  if (format === "brief") return clean(entry.message);
+  return format === "json" ? jsonLine(entry) : textLine(entry);
+}
 
 // `I0115 12:00:00.250000 image-gc] Removed an image image="nginx:1.25" freedBytes=1048576`: severity, month and day,
 // time of day in UTC to the microsecond.

@@ -52,8 +52,9 @@ export function openersOf(world: ProcessWorld, owner: Owner | null = null) {
     userId,
     /** Rejects with `RuntimeError` if no runtime answers, or several do and none is configured. */
     node: (config: Config) => openNode(config, world.self, owner),
-    collector: (config: Config, signal: AbortSignal) =>
-      openCollector(config, { world, owner, signal }),
+    /** `isBrief`: logs one short line a removal, for a terminal. */
+    collector: (config: Config, signal: AbortSignal, isBrief = false) =>
+      openCollector(config, { world, owner, signal, isBrief }),
     /** The agent that holds the state directory or a runtime that the configuration may mean; `null`: none. */
     agentHolding,
     /** For the agent. */
@@ -65,8 +66,7 @@ export function openersOf(world: ProcessWorld, owner: Owner | null = null) {
     hold: ({ values: { stateDir } }: Config) => ({
       read: () => readHold(stateDir),
       /** Replaces any hold; returns its end. Throws `HostError` `write`. */
-      set: (hold: Omit<HoldRequest, "by">) =>
-        writeHold(stateDir, { ...hold, by: `crigc hold, user ${userId}` }),
+      set: (hold: HoldRequest) => writeHold(stateDir, hold),
       /** `false`: there was none. Throws `HostError` `write` if it cannot be removed. */
       release: () => releaseHold(stateDir),
     }),
@@ -98,10 +98,16 @@ async function openCollector(
     world,
     owner,
     signal,
-  }: { readonly world: ProcessWorld; readonly owner: Owner | null; readonly signal: AbortSignal },
+    isBrief,
+  }: {
+    readonly world: ProcessWorld;
+    readonly owner: Owner | null;
+    readonly signal: AbortSignal;
+    readonly isBrief: boolean;
+  },
 ) {
   const { dryRun, runtimeRequestTimeout } = config.values;
-  const log = logOf(config, world);
+  const log = logOf(config, world, isBrief);
   const wait: LockWait = {
     waitMs: toMs(runtimeRequestTimeout),
     signal,

@@ -26,6 +26,7 @@ import type { Recorder } from "../state/recorder.ts";
 export interface CommandRequest {
   readonly argv: readonly string[];
   readonly screen: Screen;
+  readonly user: string;
   /** Ends a pass after its removal in flight. */
   readonly signal: AbortSignal;
   readonly stdout: (text: string) => void;

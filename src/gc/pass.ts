@@ -35,6 +35,7 @@ import { makePassId, Steps } from "./steps.ts";
 export interface PassRequest {
   readonly kind: PassKind;
   readonly purpose: Purpose;
+  readonly requestedBy?: string;
   readonly containers: Parts["containers"];
   readonly images: boolean;
   readonly dryRun: boolean;
@@ -276,7 +277,7 @@ class RunningPass {
   }
 
   #record(failure: unknown): PassEnd {
-    const { kind, purpose, dryRun } = this.#request;
+    const { kind, purpose, dryRun, requestedBy } = this.#request;
     // By the clock as it was at the start: one that is set meanwhile must not count as time that the pass took.
     const endedAt = plus(
       this.#startedAt,
@@ -287,6 +288,7 @@ class RunningPass {
       id: this.#id,
       kind,
       purpose,
+      ...(requestedBy !== undefined && { requestedBy }),
       startedAt: this.#startedAt,
       endedAt,
       dryRun,

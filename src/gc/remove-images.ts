@@ -187,7 +187,9 @@ class ImageRemovals {
     });
     if (isMeasured && this.#streak === null)
       for (const { device } of this.#stores) passes.gaveBack(device);
-    return { kind: "removed", reportedBytes: image.sizeBytes, measuredBytes: gainedBytes };
+    const { availableAfter: availableBytes } = this.#meter.totals();
+    const reportedBytes = image.sizeBytes;
+    return { kind: "removed", reportedBytes, measuredBytes: gainedBytes, availableBytes };
   }
 
   #notRemoved({ image }: ImageCandidate, removed: ImageRemoved): ImageResult {

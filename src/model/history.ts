@@ -69,6 +69,8 @@ export const passRow = record({
   kind: word<PassKind>(),
   purpose: word<Purpose["kind"]>(),
   signals: list(word<Signal>()),
+  /** The command and its user; `null`: the agent's own. */
+  requestedBy: nullable(text),
   startedAt: time,
   /** `null`: interrupted, or still running. */
   endedAt: nullable(time),

@@ -20,6 +20,8 @@ export type ImageResult =
       readonly reportedBytes: bigint;
       /** The growth of the free blocks during the removal: below 0 if others wrote more meanwhile. */
       readonly measuredBytes: bigint;
+      /** On the disk of the images afterwards, if it was measured. */
+      readonly availableBytes?: bigint | null;
     }
   /** The removal succeeded, but the image is still listed; its space does not count. */
   | { readonly kind: "ghost" }
@@ -214,6 +216,8 @@ export interface Pass {
   readonly id: PassId;
   readonly kind: PassKind;
   readonly purpose: Purpose;
+  /** `crigc rm, user root`; absent: the agent's own. */
+  readonly requestedBy?: string;
   readonly startedAt: Instant;
   readonly endedAt: Instant;
   readonly dryRun: boolean;

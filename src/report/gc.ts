@@ -67,7 +67,7 @@ export const passHeadJson = ({ id, kind, purpose, ...pass }: Pass) => ({
   signals: purpose.kind === "pressure" ? purpose.signals : undefined,
   /** Whether images were selected by hand. */
   selected: purpose.kind === "all-unused" ? purpose.only !== undefined : undefined,
-  ...jsonOf(pass, "dryRun", "startedAt", "endedAt"),
+  ...jsonOf(pass, "requestedBy", "dryRun", "startedAt", "endedAt"),
   tookMs: toMs(since(pass.endedAt, pass.startedAt)),
 });
 

@@ -98,7 +98,8 @@ export function historyTable(
 }
 
 function printPass(printer: Printer, pass: PassRowJson, rows: readonly RemovalJson[]): void {
-  const head = `${secondOf(pass.startedAt)}  ${passTitle(pass.passKind)}${pass.dryRun ? " (dry run)" : ""}, ${pass.passId}: ${passRowWords(pass)}`;
+  const by = pass.requestedBy === null ? "" : ` (${clean(pass.requestedBy)})`;
+  const head = `${secondOf(pass.startedAt)}  ${passTitle(pass.passKind)}${by}${pass.dryRun ? " (dry run)" : ""}, ${pass.passId}: ${passRowWords(pass)}`;
   printer.say(head, pass.error === null && pass.failed === 0 ? "bold" : "red");
   if (rows.length === 0) return;
   printRemovals(printer, rows);

@@ -54,8 +54,7 @@ function measuredOf(result: ImageResult): Partial<Removal> {
   if (result.kind === "failed") return { message: result.message };
   if (result.kind === "skipped") return { message: result.reason.kind };
   if (result.kind === "ghost") return {};
-  const { kind: _, ...measured } = result;
-  return measured;
+  return { reportedBytes: result.reportedBytes, measuredBytes: result.measuredBytes };
 }
 
 /** When and why something other than an image was removed; its outcome does not say. */
@@ -117,6 +116,7 @@ export function passRow(pass: Pass): PassRow {
     kind: pass.kind,
     purpose: pass.purpose.kind,
     signals: signalsOf(pass.purpose),
+    requestedBy: pass.requestedBy ?? null,
     startedAt: pass.startedAt,
     endedAt: pass.endedAt,
     dryRun: pass.dryRun,

@@ -57,6 +57,7 @@ const asked = ({ runDir, argv = ["gc"], version = VERSION, signal, out, err }: A
       version,
       argv,
       screen: { ...plainScreen, width: 72, colour: true },
+      user: "alice",
       signal: signal ?? new AbortController().signal,
     },
     { out: out ?? (() => undefined), err: err ?? (() => undefined) },
@@ -88,7 +89,11 @@ test("a command gets the client's arguments and screen, and its output and exit 
   expect(await asked({ runDir, argv: ["gc", "--all-unused"], out, err })).toBe(5);
   expect(printed).toEqual(["err waiting\n", "out Ä\n", 'out {"b":1}\n']);
   expect(requests).toMatchObject([
-    { argv: ["gc", "--all-unused"], screen: { width: 72, colour: true, unicode: false } },
+    {
+      argv: ["gc", "--all-unused"],
+      screen: { width: 72, colour: true, unicode: false },
+      user: "alice",
+    },
   ]);
 });
 

@@ -35,6 +35,7 @@ export async function crigc(argv: readonly string[], around: Around = {}): Promi
     },
     stderr: (text) => void (stderr += text),
     screen: around.screen ?? plainScreen,
+    user: "0",
     signal: around.signal ?? new AbortController().signal,
     stopAtOnce: () => undefined,
     build: { version: "1.2.3", commit: "abcdef0" },

@@ -353,6 +353,7 @@ export const passRow = builder<PassRow>({
   kind: "image-gc",
   purpose: "periodic",
   signals: [],
+  requestedBy: null,
   startedAt: NOW,
   endedAt: plus(NOW, seconds(4)),
   dryRun: false,

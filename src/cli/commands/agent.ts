@@ -87,7 +87,9 @@ export const hold = command({
       context.say(`Dry run: garbage collection would be ${lasts(until)}.`);
       return exit.done;
     }
-    const until = context.open.hold(context.config).set({ length, reason });
+    const until = context.open
+      .hold(context.config)
+      .set({ length, reason, by: `crigc hold, user ${context.user}` });
     context.say(`Garbage collection is ${lasts(until)}; crigc release ends it.`);
     return exit.done;
   },

@@ -1,5 +1,6 @@
 /** `crigc gc` and `crigc rm`: run one pass, print a report, exit. */
 
+import type { Config } from "../../config/config.ts";
 import type { OpenCollector } from "../../engine/openers.ts";
 import type { Event, Pass } from "../../model/pass.ts";
 import type { KeptImage } from "../../model/plan.ts";
@@ -22,7 +23,7 @@ export const gc = command({
   inAgent: true,
   run: async (context) => {
     const config = forced(context.config, context);
-    await using collector = await context.open.collector(config, context.signal);
+    await using collector = await opened(context, config);
     return await pass(context, collector, selectedBy(context));
   },
 });
@@ -36,7 +37,7 @@ export const rm = command({
   changes: true,
   inAgent: true,
   run: async (context) => {
-    await using collector = await context.open.collector(context.config, context.signal);
+    await using collector = await opened(context, context.config);
     const images = await collector.engine.observe.runtime.listImages(context.signal);
     const named = context.operands.map((text) => ({ text, id: imageNamed(images, text) }));
     const unknown = named.filter(({ id }) => id === null);
@@ -48,6 +49,24 @@ export const rm = command({
   },
 });
 
+/** On a terminal, at the default verbosity, a line a removal comes before the report. */
+const opened = (context: CommandContext, config: Config): Promise<OpenCollector> => {
+  const { output, screen, signal } = context;
+  const { "logging.format": format, "logging.verbosity": verbosity } = config.values;
+  const isBrief =
+    output === "table" && screen.width !== null && format === "text" && verbosity <= 2;
+  return context.open.collector(config, signal, isBrief);
+};
+
+/** `crigc gc --filter untagged, user alice`. */
+function requestedBy({ options, user }: CommandContext, isNamed: boolean): string {
+  const given = ["all-unused", "filter", "free"].flatMap((name) => {
+    const values = options.get(name);
+    return values?.length === 0 ? [`--${name}`] : (values ?? []).map((it) => `--${name} ${it}`);
+  });
+  return `${["crigc", isNamed ? "rm" : "gc", ...given].join(" ")}, user ${user}`;
+}
+
 /** Runs the pass, prints its report, and returns its exit code. */
 async function pass(
   context: CommandContext,
@@ -55,12 +74,13 @@ async function pass(
   { purpose, parts }: Selected,
 ): Promise<number> {
   const { config } = context;
+  const isNamed = purpose.kind === "all-unused" && purpose.only?.[0]?.kind === "id";
   const end = await collector.pass({
     purpose,
+    requestedBy: requestedBy(context, isNamed),
     ...parts,
     evictions: purpose.kind === "periodic",
   });
-  const isNamed = purpose.kind === "all-unused" && purpose.only?.[0]?.kind === "id";
   const refused = refusals(end.pass);
   const patience = AbortSignal.timeout(
     Math.min(toMs(config.values.runtimeRequestTimeout), TIMER_MS_MAX),

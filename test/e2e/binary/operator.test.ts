@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
+import { program } from "../../support/program.ts";
 import { put } from "../../support/scratch.ts";
 import { image, quickPasses, removable, startNode, usedAndUnused } from "./node.ts";
 
@@ -83,4 +84,20 @@ test("keep baseline --once survives the loss of the ledger", async () => {
   });
   expect((await it.crigc("keep", "test", "r.example/later")).exitCode).toBe(0);
   expect((await it.crigc("keep", "list", "-o", "name")).stdout).not.toContain("later");
+});
+
+test("gc on a terminal prints a line a removal and then its report; history names the command and its user", async () => {
+  await using it = await startNode({ node, flags });
+  const words = ["gc", "--all-unused", ...it.flags].map((word) => `'${word}'`).join(" ");
+  const terminal = Bun.spawn(["script", "-qec", `${program} ${words}`, "/dev/null"], {
+    env: { ...process.env, SUDO_USER: "alice", LANG: "C.UTF-8" },
+    stdin: "ignore",
+  });
+  const lines = Bun.stripANSI(await new Response(terminal.stdout).text()).split("\r\n");
+  expect(await terminal.exited).toBe(0);
+  expect(lines.filter((line) => line.startsWith("Image r.example/"))).toHaveLength(2);
+  expect(lines[0]).toMatch(/^Image r\.example\/\w+:1: removed, .* \(requested\); .* available$/);
+  expect(lines[2]).toMatch(/^Pass /);
+  expect((await it.crigc("history")).stdout).toContain("GC (crigc gc --all-unused, user alice), ");
+  expect((await it.crigc("gc", "--all-unused")).stderr).not.toContain("Image r.example");
 });
