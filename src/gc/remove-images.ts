@@ -83,6 +83,8 @@ class ImageRemovals {
   #judged: { readonly snapshot: Snapshot; readonly recheck: Recheck } | null = null;
   #estimatedBytes = 0n;
   #summed: readonly ImageTarget[] | null = null;
+  /** What the images of these lists take at least: a removal frees at most the size of its image. */
+  #store: { readonly node: Snapshot; leastBytes: bigint } | null = null;
   /** Reported sizes of what was removed for the targets. */
   readonly #sizes: bigint[] = [];
   /** Removals in a row without an answer, on which the runtime may still be working. */
@@ -169,6 +171,7 @@ class ImageRemovals {
     passes.removed(image.id);
     this.#gone.add(image.id);
     this.#estimatedBytes += estimateBytes;
+    if (this.#store !== null) this.#store.leastBytes -= image.sizeBytes;
     if (!candidate.triggers.some(({ kind }) => kind === "age")) this.#sizes.push(image.sizeBytes);
     // What the runtime answered is recorded in any case.
     const isMeasured = await this.#meter.read().then(
@@ -240,15 +243,25 @@ class ImageRemovals {
   }
 
   #verdict(node: Snapshot): Verdict {
-    const { plan, facts } = this.#execution;
+    const { plan } = this.#execution;
     if (plan.accounting === "reported") return this.#summedVerdict();
-    const hasBudget = plan.targets.some(({ kind }) => kind === "store-bytes");
-    const left = distinctImages(node.images, "any").filter(({ id }) => !this.#gone.has(id));
     return verdictOf(plan.targets, {
       readings: this.#meter.readings,
-      storeBytes: hasBudget ? layersOf(node.images, facts.ledger).sizeOf(left) : 0n,
+      storeBytes: this.#storeBytes(node),
       estimatedBytes: this.#estimatedBytes,
     });
+  }
+
+  /** For a budget, counted anew only where it may be reached. */
+  #storeBytes(node: Snapshot): bigint {
+    const { plan, facts } = this.#execution;
+    const budget = plan.targets.find((target) => target.kind === "store-bytes");
+    if (budget === undefined) return 0n;
+    if (this.#store?.node !== node || this.#store.leastBytes <= budget.maximumBytes) {
+      const left = distinctImages(node.images, "any").filter(({ id }) => !this.#gone.has(id));
+      this.#store = { node, leastBytes: layersOf(node.images, facts.ledger).sizeOf(left) };
+    }
+    return this.#store.leastBytes;
   }
 
   /** The kubelet's: its space pass begins with the disk as its age pass left it. */
