@@ -52,17 +52,12 @@ export function sameOr<K, V>(
   return before;
 }
 
-/** Entries of items with distinct IDs, without those of no value; `before` if it has the same, and then without a copy. */
+/** Entries of items with distinct IDs, without those of no value; `before` if it has the same. */
 export function keyed<Item extends { readonly id: unknown }, V>(
   before: ReadonlyMap<Item["id"], V>,
   items: readonly Item[],
   valueOf: (item: Item) => V | undefined,
 ): ReadonlyMap<Item["id"], V> {
-  const known = (item: Item): boolean => {
-    const value = before.get(item.id);
-    return value !== undefined && value === valueOf(item);
-  };
-  if (items.length === before.size && items.every(known)) return before;
   const after = new Map<Item["id"], V>();
   for (const item of items) {
     const value = valueOf(item);

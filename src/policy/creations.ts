@@ -96,7 +96,8 @@ function startsOf(
     [sandbox, ...(bySandbox.get(sandbox.id) ?? []).filter(({ name }) => name === container)]
       .map(({ createdAt }) => createdAt)
       .filter((at) => !isFuture(at, now))
-      .reduce((one, other) => (one > other ? one : other), NEVER);
+      .toSorted(compared)
+      .at(-1) ?? NEVER;
   return [...Map.groupBy(files, ({ container }) => container)].flatMap(([container, those]) => {
     const after = latest(container);
     const births = those.map((file) => file.bornAt);

@@ -53,13 +53,11 @@ function shareOf(
   const removals = layers.removals();
   let uniqueBytes = 0n;
   let reportedBytes = 0n;
-  let lastUsedAt: Instant | null = null;
-  for (const { image, record } of group) {
+  for (const { image } of group) {
     uniqueBytes += removals.remove(image.id) ?? image.sizeBytes;
     reportedBytes += image.sizeBytes;
-    if (record.lastUsedAt !== null && (lastUsedAt === null || record.lastUsedAt > lastUsedAt))
-      lastUsedAt = record.lastUsedAt;
   }
+  const uses: readonly Instant[] = group.flatMap(({ record }) => record.lastUsedAt ?? []);
   const allBytes = layers.sizeOf(group.map(({ image }) => image));
   return {
     name,
@@ -68,7 +66,7 @@ function shareOf(
     reportedBytes,
     uniqueBytes: smaller(uniqueBytes, inUseBytes),
     sharedBytes: smaller(atLeastZero(allBytes - uniqueBytes), inUseBytes),
-    lastUsedAt,
+    lastUsedAt: uses.toSorted(compared).at(-1) ?? null,
   };
 }
 
@@ -76,4 +74,5 @@ function shareOf(
 const bySize = (one: ImageShare, other: ImageShare): number =>
   compared(other.uniqueBytes, one.uniqueBytes) ||
   compared(other.reportedBytes, one.reportedBytes) ||
-  (one.name === null ? 1 : other.name === null ? -1 : compared(one.name, other.name));
+  Number(one.name === null) - Number(other.name === null) ||
+  compared(one.name ?? "", other.name ?? "");

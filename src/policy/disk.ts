@@ -45,7 +45,7 @@ export function breakdownOf(filesystem: Filesystem, facts: DiskFacts): DiskBreak
   const { capacityBytes, availableBytes, containerUsedBytes, roles } = filesystem;
   let unexplained = inUseOf(filesystem);
   const share = (bytes: bigint): bigint => {
-    const part = bytes < 0n ? 0n : bytes < unexplained ? bytes : unexplained;
+    const part = smaller(atLeastZero(bytes), unexplained);
     unexplained -= part;
     return part;
   };

@@ -46,6 +46,24 @@ describe("a pod with a directory", () => {
     ["with a sandbox and no file starts nothing: it may wait for its image", {}, [], []],
     ["starts a container from a file that is newer than its sandbox", {}, [20], [["web", 130]]],
     ["starts nothing by a file that is older than its sandbox", {}, [70], []],
+    ["starts nothing by a file that is as old as its sandbox", {}, [60], []],
+    [
+      "is known by its sandbox's own name for it",
+      { sandboxes: [{ ...sandbox, podUid: podUid(""), metadataUid: uid }] },
+      [],
+      [],
+    ],
+    [
+      "starts nothing by a file that is older than the newest of several containers",
+      {
+        containers: [
+          { ...listed, createdAt: ago(30) },
+          { ...listed, createdAt: ago(50) },
+        ],
+      },
+      [40],
+      [],
+    ],
     ["counts from the first of a row of files", {}, [50, 5, 30], [["web", 100]]],
     [
       "starts nothing by a file that is older than the listed container",
@@ -55,6 +73,7 @@ describe("a pod with a directory", () => {
     ],
     ["starts the next instance by a newer one", { containers: [listed] }, [50, 30], [["web", 120]]],
     ["starts nothing by a file of the future", {}, [-5], []],
+    ["starts a container from a file within the grain of the clock", {}, [-0.01], [["web", 150]]],
     [
       "no longer starts after 150 s",
       { sandboxes: [{ ...sandbox, createdAt: ago(200) }] },
@@ -76,9 +95,12 @@ describe("without the kubelet's directories", () => {
   test.each([
     ["a ready sandbox of less than ten seconds without a container starts", 4, [], [["", 6]]],
     ["an older one does not", 10, [], []],
+    ["one of the future does not", -5, [], []],
     ["one with a container does not", 4, [listed], []],
   ] as const)("%s", (_, age, containers, expected) => {
     const sandboxes = [{ ...sandbox, createdAt: ago(age) }];
+    for (const { uid: pod } of startingPods({ sandboxes, containers: [...containers] }, null, NOW))
+      expect(pod).toBe(uid);
     expect(starting({ sandboxes, containers: [...containers] }, null)).toEqual(
       expected.map((one) => [...one]),
     );

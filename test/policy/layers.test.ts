@@ -2,6 +2,8 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
+import { chainId } from "../../src/model/ids.ts";
+import { type ChainParents, Layers } from "../../src/policy/layers.ts";
 import { layersOf } from "../support/build/layers.ts";
 import { anImage, MIB } from "../support/build/values.ts";
 
@@ -62,9 +64,51 @@ test("a layer's size is known where an image ends, else in proportion", () => {
   ]);
 });
 
-test("a chain that names itself as its parent is left out", () => {
-  const layers = layersOf([base, "b"]);
-  expect(layers.has(app.id)).toBe(false);
+test("a layer is as large as the image that ends with it, even below a smaller one, else in proportion", () => {
+  const sizes = (layers: Layers, { id }: typeof base) =>
+    layers.layersOf(id).map(({ sizeBytes }) => sizeBytes / MIB);
+  expect(sizes(layersOf([sized("top", 90), "b/x"], [base, "b"]), base)).toEqual([100n]);
+  expect(sizes(layersOf([base, "b"], [other, "b/x/y/z/w"]), other)).toEqual([
+    100n,
+    20n,
+    20n,
+    20n,
+    20n,
+  ]);
+});
+
+test.each<[string, ChainParents]>([
+  ["names itself as its parent", new Map([[chainId("c"), chainId("c")]])],
+  ["is not known to its first layer", new Map([[chainId("c"), chainId("b")]])],
+])("an image whose chain %s is left out", (_, parents) => {
+  const layers = new Layers([{ ...app, chain: chainId("c") }], parents);
+  expect([layers.has(app.id), layers.chainOf(app.id)]).toEqual([false, null]);
+});
+
+test("an image that is listed twice shares no layers with itself", () => {
+  const layers = layersOf([base, "b"], [base, "b"]);
+  expect(layers.builtOn(base.id)).toEqual([]);
+  expect(layers.removals().remove(base.id)).toBe(base.sizeBytes);
+});
+
+test("of two images with the same layers the removal of the larger frees nothing", () => {
+  expect(layersOf([base, "b"], [app, "b"]).removals().remove(app.id)).toBe(0n);
+});
+
+test("an image is built on one that has all of its layers, and is placed and covered by it", () => {
+  const lone = sized("lone", 10);
+  const layers = layersOf([base, "b"], [app, "b/x"], [other, "b/y"]);
+  expect(layers.builtOn(base.id)).toEqual([app.id, other.id]);
+  expect(layers.builtOn(app.id)).toEqual([]);
+  const order = [base, app, lone, other].map(({ id }) => id);
+  expect([...layers.lastPlaces(order).values()]).toEqual([3, 1, 2, 3]);
+  const isCovered = layers.coveredBy([app.id]);
+  expect([base, app, other, lone].map(({ id }) => isCovered(id))).toEqual([
+    true,
+    true,
+    false,
+    false,
+  ]);
 });
 
 const randomNode = fc

@@ -20,6 +20,7 @@ import {
   forgetUnlisted,
   recallImage,
   remember,
+  seeImages,
 } from "../../src/policy/remember.ts";
 import {
   aContainer,
@@ -64,11 +65,27 @@ describe("images", () => {
     const one = firstSeen(app);
     const two = next(one, later(minutes(5), { images: [app], containers: [running] }));
     expect(recordOf(two, app)).toMatchObject({
+      lastUsedAt: instant(NOW + minutes(5) + seconds(1)),
       firstSeenAt: NOW,
       firstSeenWatched: one.watched,
       lastUsedWatched: two.watched,
       ageRestartedWatched: null,
     });
+  });
+
+  test("a list between observations adds records of new images, and nothing before the first one", () => {
+    const one = firstSeen(app);
+    const at = { wall: instant(NOW + minutes(1)), watched: watched(one.watched + minutes(1)) };
+    const fresh = anImage("fresh");
+    const seen = seeImages(one, [app, fresh], at);
+    expect(recordOf(seen, app)).toBe(recordOf(one, app));
+    expect(recordOf(seen, fresh)).toMatchObject({
+      firstSeenAt: at.wall,
+      firstSeenWatched: at.watched,
+      lastUsedAt: null,
+    });
+    expect(seeImages(one, [app], at)).toBe(one);
+    expect(seeImages(emptyLedger, [app], at)).toBe(emptyLedger);
   });
 
   test("an unused image whose size changed is recorded with the new size", () => {
@@ -185,7 +202,10 @@ describe("the boot grace period", () => {
   });
 
   test("does not begin if it is off", () => {
-    expect(next(aLedger(), rebooted, { bootGrace: seconds(0) }).graceUntil).toBeNull();
+    const off = { bootGrace: seconds(0) };
+    expect(next(aLedger(), rebooted, off).graceUntil).toBeNull();
+    const vanished = next(aLedger({ hadContainers: true }), later(minutes(5)), off);
+    expect(vanished.graceUntil).toBeNull();
   });
 });
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 
 import type { Criterion, ImagePlan, Purpose, Selection } from "../../src/model/plan.ts";
 import { type Duration, minutes, watched } from "../../src/model/time.ts";
-import { remainingPurpose, selectionOf } from "../../src/policy/selection.ts";
+import { isByName, remainingPurpose, selectionOf } from "../../src/policy/selection.ts";
 import {
   aCandidate,
   aContainer,
@@ -57,6 +57,16 @@ test.each<[string, readonly Criterion[], readonly string[]]>([
   ["without a criterion takes nothing", [], []],
 ])("a selection %s", (_, selection, expected) => {
   expect(chosen(...selection)).toEqual([...expected]);
+});
+
+test("images are named only by a removal that names them", () => {
+  const purposes: readonly Purpose[] = [
+    { kind: "periodic" },
+    { kind: "all-unused" },
+    { kind: "all-unused", isByName: false },
+    { kind: "all-unused", isByName: true },
+  ];
+  expect(purposes.map(isByName)).toEqual([false, false, false, true]);
 });
 
 test("an image with tags reported as none is untagged, one with a single tag is not", () => {

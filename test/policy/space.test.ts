@@ -3,10 +3,12 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
 import type { DiskReading, Filesystem } from "../../src/model/snapshot.ts";
+import { duration } from "../../src/model/time.ts";
 import { breakdownOf } from "../../src/policy/disk.ts";
 import {
   boundOf,
   budgetTargets,
+  collectsImages,
   type DiskTarget,
   freeTargets,
   futilityOf,
@@ -45,6 +47,44 @@ describe("the target of the thresholds", () => {
   ])("%s", (_, availableBytes, expected) => {
     const [target] = targetsOn({ availableBytes });
     expect(target?.kind === "available-bytes" ? target.availableBytes : null).toBe(expected);
+    if (expected !== null) expect(target).toMatchObject({ wantedBytes: expected - availableBytes });
+  });
+
+  test.each([
+    ["a tenth used", { inodes: 1000n, inodesFree: 900n }, 10],
+    ["none free", { inodes: 1000n, inodesFree: 0n }, 100],
+    ["all free", { inodes: 1000n, inodesFree: 1000n }, 0],
+    ["no inodes", { inodes: 0n, inodesFree: 0n }, null],
+    ["fewer than none", { inodes: 1000n, inodesFree: -1n }, null],
+    ["more free than it has", { inodes: 1000n, inodesFree: 1001n }, null],
+  ])("is beside the inodes in use: %s", (_, change, percent) => {
+    const { usage } = judgeDisks({ filesystems: [disk(change)] }, limits);
+    expect(usage.map((one) => one.inodesUsedPercent)).toEqual([percent]);
+  });
+
+  test.each([
+    [1_000_000n, 1_000_000n, 0, null],
+    [1_000_000n, 1_000_001n, 1, null],
+    [1_000_000n, 1_004_096n, 1, null],
+    [1_000_000n, 1_004_097n, 0, /more available/],
+    [8_000_000n, 8_008_000n, 1, null],
+    [8_000_000n, 8_008_001n, 0, /more available/],
+    [1_000_000n, -1n, 0, /less than 0/],
+  ])(
+    "of %d bytes with %d available is judged up to a rounding",
+    (capacityBytes, availableBytes, noted, fault) => {
+      const filesystems = [disk({ capacityBytes, availableBytes })];
+      const { notes, blocks } = judgeDisks({ filesystems }, limits);
+      expect(notes).toHaveLength(noted);
+      const message = fault === null ? [] : [{ message: expect.stringMatching(fault) }];
+      expect(blocks).toMatchObject(message);
+    },
+  );
+
+  test("of a request is what is not available yet", () => {
+    const filesystems = [disk({ availableBytes: 4n * GIB })];
+    expect(freeTargets({ filesystems }, 10n * GIB)).toMatchObject([{ wantedBytes: 6n * GIB }]);
+    expect(freeTargets({ filesystems }, 4n * GIB)).toEqual([]);
   });
 
   test("wants what root's reserve lacks besides", () => {
@@ -72,6 +112,19 @@ test("a budget wants what the images take beyond it", () => {
   expect(wanted(3n * GIB)).toMatchObject([{ maximumBytes: GIB, wantedBytes: 2n * GIB }]);
   expect(budgetTargets(() => 9n * GIB, { storeBudgetBytes: null })).toEqual([]);
 });
+
+test.each([
+  [85, 0n, null, true],
+  [100, 0n, null, false],
+  [100, 1n, null, true],
+  [100, 0n, 0n, true],
+] as const)(
+  "at a high threshold of %d, a maximum age of %d and a budget of %p, image GC runs: %p",
+  (highPercent, age, storeBudgetBytes, runs) => {
+    const change = { highPercent, maximumAge: duration(age), storeBudgetBytes };
+    expect(collectsImages({ ...limits, ...change })).toBe(runs);
+  },
+);
 
 describe("a disk is futile", () => {
   const containerd = { ...aSnapshot().runtime, name: "containerd" };
@@ -160,6 +213,8 @@ test.each([
   ["less than 32 MiB", { freeBytes: 32n * MIB - 1n }, true],
   ["fewer than 64 inodes", { inodes: 100n, inodesFree: 63n }, true],
   ["32 MiB that only root may use", { availableBytes: 0n, freeBytes: 32n * MIB }, false],
+  ["nothing of no limit", { capacityBytes: 0n, availableBytes: 0n }, false],
+  ["no inodes of none", { inodes: 0n, inodesFree: 0n }, false],
 ])("with %s free a disk has room for CRI-O's records or not", (_, change, expected) => {
   expect(lacksRoom({ roles: ["imagefs"] }, disk({ inodes: 0n, ...change }))).toBe(expected);
   expect(lacksRoom({ roles: ["nodefs"] }, disk({ inodes: 0n, ...change }))).toBe(false);
@@ -187,6 +242,18 @@ describe("a pass", () => {
       "goes on until every target is reached",
       [target, budget],
       at(20n * GIB, 0n, 2n * GIB),
+      "go-on",
+    ],
+    [
+      "goes on while the estimates reach one of two targets",
+      [target, { ...target, wantedBytes: 30n * GIB }],
+      at(10n * GIB, 10n * GIB),
+      "go-on",
+    ],
+    [
+      "goes on to the end if everything is asked for",
+      [{ kind: "everything", trigger: { kind: "all-unused" } }],
+      at(99n * GIB, 99n * GIB),
       "go-on",
     ],
     ["has reached its budget by the lists", [budget], at(0n, 0n, GIB), "reached"],
@@ -230,6 +297,7 @@ describe("removals in a row", () => {
       [...five.slice(1), { ...removed(0), estimatedBytes: MIB - 1n }],
       false,
     ],
+    ["count those of 1 MiB", five.map(() => removed(0, 1)), true],
     ["count ones beside which others wrote more", five.map(() => removed(-300)), true],
   ])("%s", (_, those, expected) => {
     const mended = those.map((one) => ({ ...one }));
@@ -239,12 +307,15 @@ describe("removals in a row", () => {
   test.each([
     ["gave nothing if space did not change", 0n, 0n, true],
     ["gave back what came late", 50n, 0n, false],
-    ["gave back what others wrote meanwhile, as fast as they do now", 0n, 100n, false],
+    ["gave back what others wrote meanwhile, as fast as they do now", 0n, 50n, false],
+    ["gave nothing if others wrote less than a tenth", 0n, 48n, true],
     ["gave nothing if others delete", 0n, -100n, true],
   ])("%s", (_, risenMib, writtenMib, expected) => {
-    const streak = after(...five)!;
-    const now = { freeBytes: risenMib * MIB, ns: 2_000_000_000n };
-    const look = { writtenBytes: writtenMib * MIB, ns: 2_000_000_000n };
+    const begun = five.map((one) => ({ ...one, freeBefore: GIB, startNs: 3_000_000_000n }));
+    const streak = after(...begun)!;
+    // Twice as long as the look.
+    const now = { freeBytes: GIB + risenMib * MIB, ns: 7_000_000_000n };
+    const look = { writtenBytes: (writtenMib * MIB) / 2n, ns: 2_000_000_000n };
     expect(gaveNothing(streak, now, look)).toBe(expected);
   });
 });

@@ -68,12 +68,10 @@ export function listedImages(index: ImageIndex, reference: string): readonly Ima
   return union(index.byNormalForm.get(form) ?? [], index.byText.get(form) ?? []);
 }
 
-/** In order; one of the lists itself, if it has all. */
-export function union(some: readonly ImageId[], others: readonly ImageId[]): readonly ImageId[] {
-  if (some.length === 0 || some === others) return others;
-  const more = others.filter((id) => !some.includes(id));
-  return more.length === 0 ? some : [...some, ...more];
-}
+/** Each once, in order. */
+export const union = (some: readonly ImageId[], others: readonly ImageId[]): readonly ImageId[] => [
+  ...new Set([...some, ...others]),
+];
 
 /** Normal forms that are not listed as such. */
 function otherForms(image: Image): ReadonlySet<string> {

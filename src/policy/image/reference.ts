@@ -19,7 +19,7 @@ export function parseReference(text: string): Reference | null {
   const { name, tag, digest } = splitReference(bare);
   if (!isRepository(name)) return null;
   if (tag !== null && !/^\w[\w.-]{0,127}$/.test(tag)) return null;
-  const whole = digest === null ? null : wholeDigest(digest);
+  const whole = wholeDigest(digest ?? "");
   if (digest !== null && whole === null) return null;
   return { kind: "name", repository: normaliseRepository(name), tag, digest: whole };
 }

@@ -75,6 +75,11 @@ describe("a source", () => {
     });
     const sandboxes = [living, sandboxOf("c")];
     expect(stateOf({ sandboxes }, reading("kubelet-dir", "uid-c")).kind).toBe("ready");
+    expect(stateOf(lists, reading("kubelet-dir", "uid-a", "uid-b")).kind).toBe("ready");
+    const containers = [dead("b", "c", { state: "running" })];
+    expect(stateOf({ containers }, reading("kubelet-dir", "uid-x")).kind).toBe("not-ready");
+    const ended = [dead("b", "c")];
+    expect(stateOf({ containers: ended }, reading("kubelet-dir", "uid-x")).kind).toBe("ready");
   });
 
   test("is ready without a living pod, and whatever foreign pods exist", () => {
@@ -104,7 +109,10 @@ describe("by the runtime alone, a pod", () => {
     ["does not a minute earlier", at(0n), at(hours(24) - minutes(1)), null],
     ["does not by its timestamps", at(0n, ancient), at(minutes(1), ancient), null],
   ] as const)("%s", (_, first, second, deleted) => {
-    expect(after(first, second).shouldRemoveContent(B)).toBe(deleted);
+    const judgement = after(first, second);
+    expect(judgement.shouldRemoveContent(B)).toBe(deleted);
+    // Dead in two passes, so reclaim under pressure may take its containers.
+    expect([judgement.hasEnded(B), judgement.mayBeDeleted(B)]).toEqual([true, true]);
   });
 });
 

@@ -1,9 +1,12 @@
 import { describe, expect, test } from "bun:test";
 
+import { chainId } from "../../../src/model/ids.ts";
 import type { ImageLimits } from "../../../src/model/limits.ts";
 import type { ImageTarget } from "../../../src/model/plan.ts";
 import type { Filesystem, Snapshot } from "../../../src/model/snapshot.ts";
 import { hours, type Instant, instant, minutes, watched } from "../../../src/model/time.ts";
+import type { Facts } from "../../../src/policy/facts.ts";
+import { rememberOrigins } from "../../../src/policy/origins.ts";
 import {
   aContainer,
   aFilesystem,
@@ -11,6 +14,7 @@ import {
   GIB,
   idOf,
   inodeTarget,
+  MIB,
   NOW,
   spaceTarget,
 } from "../../support/build/values.ts";
@@ -255,6 +259,117 @@ describe("pressure", () => {
     // Another disk has a pressure of its own.
     expect(pressed([milder, elsewhere], [full, other]).targets).toEqual([milder]);
   });
+});
+
+describe("a base goes directly after the last image built on it", () => {
+  const image = (name: string, mib: bigint) => anImage(name, { sizeBytes: mib * MIB });
+  const chains: Readonly<Record<string, readonly string[]>> = {
+    base: ["b"],
+    middle: ["b", "b/m"],
+    top: ["b", "b/m", "b/m/t"],
+    side: ["b", "b/s"],
+    lone: ["l"],
+  };
+  test.each([
+    [["base", "middle", "top"], "top middle base"],
+    [["base", "top", "lone"], "top base lone"],
+    [["base", "top", "lone", "side"], "top lone side base"],
+    [["lone", "base"], "lone base"],
+    [["middle", "base", "top"], "top middle base"],
+  ])("where %j were unused for longest in this order", (names, expected) => {
+    const images = names.map((name) => image(name, 10n));
+    const origins = rememberOrigins(
+      { origins: new Map(), layers: new Map() },
+      images,
+      new Map(
+        images.map(({ id }, at) => [
+          id,
+          { chain: (chains[names[at] ?? ""] ?? []).map(chainId), builtAt: null },
+        ]),
+      ),
+    );
+    const records = names.map((_, at) => ({ firstSeenWatched: watched(BigInt(at)) }));
+    const plan = planOf({ images, records, ledger: origins, limits: { storeBudgetBytes: 0n } });
+    expect(words(plan.candidates).join(" ")).toBe(expected);
+  });
+});
+
+describe("beside a disk out of reach", () => {
+  const [own, second] = [
+    disk(10n),
+    aFilesystem({ device: "8:2", path: "/b", availableBytes: 10n * GIB }),
+  ];
+  const paused = new Map([["8:2", minutes(7)]]);
+
+  test("another one is relieved, and the plan notes the first", () => {
+    const plan = planOf({
+      images: three,
+      snapshot: { filesystems: [own, second] },
+      facts: { paused },
+    });
+    expect(plan).toMatchObject({
+      blocks: [],
+      targets: [{ device: "8:1" }],
+      notes: [{ kind: "out-of-reach", block: { kind: "nothing-freed" } }],
+    });
+    expect(plan.candidates).toHaveLength(3);
+  });
+
+  test("a budget takes images unless all disks are, and so does the maximum age", () => {
+    const limits = { storeBudgetBytes: GIB, maximumAge: hours(1) };
+    const going = (facts: Partial<Facts>) =>
+      planOf({
+        images: three,
+        limits,
+        snapshot: { filesystems: [{ ...own, availableBytes: 50n * GIB }, second] },
+        facts,
+      }).candidates.length;
+    expect(going({ paused })).toBe(3);
+    expect(going({ paused: new Map([...paused, ["8:1", minutes(7)]]) })).toBe(0);
+  });
+
+  test("nothing is blocked while nothing triggers", () => {
+    const idle = { images: three, snapshot: onDisk(50n) };
+    expect(planOf({ ...idle, facts: { paused: new Map([["8:1", minutes(7)]]) } }).blocks).toEqual(
+      [],
+    );
+  });
+
+  test("by its high threshold, its eviction threshold within reach takes images", () => {
+    const trigger = { kind: "pressure", signal: "imagefs.available" } as const;
+    const milder = { ...spaceTarget(4n * GIB, GIB), trigger };
+    const plan = planOf({
+      images: three,
+      snapshot: { filesystems: [disk(3n, 4n)] },
+      facts: { pressureTargets: [milder] },
+    });
+    expect(plan.targets).toEqual([milder]);
+  });
+});
+
+test.each([
+  ["all-unused", "all-unused"],
+  ["pressure", "pressure"],
+] as const)("the maximum age is no trigger of a pass of the kind %s", (kind, expected) => {
+  const trigger = { kind: "pressure", signal: "imagefs.available" } as const;
+  const plan = planOf({
+    images: three,
+    limits: { maximumAge: hours(1) },
+    facts: {
+      purpose: kind === "pressure" ? { kind, signals: [trigger.signal] } : { kind },
+      pressureTargets: [{ ...spaceTarget(15n * GIB, GIB), trigger }],
+    },
+  });
+  expect(plan.triggers.map((one) => one.kind)).toEqual([expected]);
+});
+
+test("images in use take nothing that could be freed", () => {
+  const used = gib("used", 50n);
+  const plan = planOf({
+    images: [...three, used],
+    snapshot: { ...onDisk(0n), containers: [aContainer("c", { imageId: used.id })] },
+  });
+  expect(plan.blocks).toMatchObject([{ kind: "futile", boundBytes: 15n * GIB }]);
 });
 
 describe("futility", () => {

@@ -1,13 +1,19 @@
 import { describe, expect, test } from "bun:test";
 
-import { podUid } from "../../../src/model/ids.ts";
+import { chainId, podUid } from "../../../src/model/ids.ts";
 import type { HoldState } from "../../../src/model/pass.ts";
-import type { ImageCandidate } from "../../../src/model/plan.ts";
+import type { ImageCandidate, Purpose } from "../../../src/model/plan.ts";
 import type { ImageBlock } from "../../../src/model/reason.ts";
-import type { Snapshot } from "../../../src/model/snapshot.ts";
+import type { Image, Snapshot } from "../../../src/model/snapshot.ts";
 import { hours, instant, minutes, seconds, watched } from "../../../src/model/time.ts";
 import type { Facts } from "../../../src/policy/facts.ts";
-import { judgeImages, recheckImages, waitsForPods } from "../../../src/policy/image/judge.ts";
+import {
+  isRecreated,
+  judgeImages,
+  recheckImages,
+  waitsForPods,
+} from "../../../src/policy/image/judge.ts";
+import { rememberOrigins } from "../../../src/policy/origins.ts";
 import {
   aContainer,
   anImage,
@@ -63,6 +69,34 @@ describe("each block stops every image and says why", () => {
       });
     }
   }
+});
+
+test("directories of pods none of which starts block nothing, and of several the longest wait counts", () => {
+  const born = (count: number) => ({
+    uid: podUid(`u${count}`),
+    bornAt: instant(NOW - seconds(count)),
+    files: [],
+  });
+  const blocks = (...ages: readonly number[]) =>
+    planOf({ images: [image], snapshot: { podDirectories: ages.map(born) } }).blocks;
+  expect(blocks(200)).toEqual([]);
+  for (const ages of [
+    [50, 20],
+    [20, 50],
+  ])
+    expect(blocks(...ages)).toMatchObject([
+      { remaining: seconds(130), until: instant(NOW + seconds(130)) },
+    ]);
+});
+
+test("an image is another one once its first look or its restart differs", () => {
+  const of = (change: object) => ({ images: new Map([[image.id, aRecord(change)]]) });
+  const isAnother = (now: object) => isRecreated({ image }, of({}), of(now));
+  expect([{}, { lastUsedWatched: watched(9n) }].map(isAnother)).toEqual([false, false]);
+  expect(
+    [{ firstSeenWatched: watched(9n) }, { ageRestartedWatched: watched(9n) }].map(isAnother),
+  ).toEqual([true, true]);
+  expect(isRecreated({ image }, of({}), { images: new Map() })).toBe(true);
 });
 
 test.each([
@@ -165,6 +199,8 @@ describe("just before a removal", () => {
   const other = anImage("other", { sizeBytes: 4n * GIB });
 
   const changed = { kind: "changed" };
+  const pinned = { pinned: true };
+  const PERIODIC: Purpose = { kind: "periodic" };
 
   /** The facts of a plan with its first candidate. */
   function planned(node: Node = {}): readonly [Facts, ImageCandidate] {
@@ -204,12 +240,47 @@ describe("just before a removal", () => {
       blockedBy("keep-rules-invalid", { detail: `${source}: it is no pattern` }),
     ],
     [
+      "a pod that began to start",
+      { podDirectories: [{ uid: podUid("u"), bornAt: NOW, files: [] }] },
+      blockedBy("pod-starting"),
+    ],
+    [
       "containers whose image is unknown",
       { containers: ["a", "b"].map(gone) },
       blockedBy("usage-unknown", { detail: bothNamed }),
     ],
   ])("%s stops a removal", (_, fresh, reason) => {
     expect(again(fresh)).toMatchObject(reason);
+    expect(again(fresh)).not.toHaveProperty("detail", "");
+  });
+
+  test.each<[string, Partial<Image>, readonly Image["id"][], Purpose, string | null]>([
+    ["keeps one all of whose layers a pinned one has", pinned, [], PERIODIC, "other"],
+    ["does not, if the other may go itself", {}, [], PERIODIC, null],
+    ["does not, if the pass has removed the other", pinned, [other.id], PERIODIC, null],
+    ["does not, if the image is named", pinned, [], { kind: "all-unused", isByName: true }, null],
+  ])("a look %s", (_, change, removed, purpose, sharer) => {
+    const [input, candidate] = planned({ facts: { purpose } });
+    const images = [app, { ...other, ...change }];
+    const known = rememberOrigins(
+      { origins: new Map(), layers: new Map() },
+      images,
+      new Map(images.map(({ id }) => [id, { chain: [chainId("b")], builtAt: null }])),
+    );
+    const ledger = { ...input.ledger, ...known };
+    const facts = { ...input, ledger, snapshot: { ...input.snapshot, images } };
+    const reason = recheckImages(facts)(candidate, new Set(removed));
+    expect(reason).toEqual(
+      sharer === null
+        ? null
+        : {
+            kind: "shares-all-layers",
+            images: [{ id: other.id, name: `registry.example/${sharer}:v1` }],
+          },
+    );
+    // Its age has nothing to do with its layers.
+    const aged: ImageCandidate = { ...candidate, triggers: [{ kind: "age" }] };
+    expect(recheckImages(facts)(aged, new Set(removed))).toBeNull();
   });
 
   test("with compat kubelet names do not matter, and an image removed for age may be young", () => {

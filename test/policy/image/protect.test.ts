@@ -78,6 +78,11 @@ describe("each rule", () => {
     ],
     ["keep-loaded", { image: { repoDigests: [] }, limits: { keepLoaded: true } }, {}],
     [
+      "keep-loaded",
+      { image: { repoDigests: ["<none>@<none>"] }, limits: { keepLoaded: true } },
+      {},
+    ],
+    [
       "keep-per-repository",
       { limits: { keepPerRepository: 1 } },
       { repository: "registry.example/app", place: 1, limit: 1 },

@@ -81,7 +81,12 @@ describe("the place in a repository", () => {
     const repoDigests = [`registry.example/app@sha256:${"a1".repeat(32)}`];
     const bare = app("bare", {}, { repoTags: [], repoDigests });
     const port = app("port", {}, { repoTags: ["host:5000/app"] });
-    const places = repositoryPlaces([bare, port]);
-    expect([placeOf(places, "bare"), placeOf(places, "port")]).toEqual([null, null]);
+    const odd = app("odd", {}, { repoTags: [`sha256:${"a1".repeat(32)}`, "<none>:<none>"] });
+    const places = repositoryPlaces([bare, port, odd]);
+    expect(["bare", "port", "odd"].map((word) => placeOf(places, word))).toEqual([
+      null,
+      null,
+      null,
+    ]);
   });
 });

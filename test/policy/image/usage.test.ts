@@ -66,6 +66,17 @@ test.each([
   },
 );
 
+test("an image is in use by a name that only the runtime resolves", () => {
+  const name = "registry.example/alias:v1";
+  const resolutions = answers({ [name]: { kind: "image", id: app.id } });
+  expect(used(node({ imageName: name }, resolutions))).toEqual([app.id]);
+});
+
+test("the same lists are judged once, also without a pod", () => {
+  const snapshot = node({ imageId: app.id });
+  expect(usageOf({ ...snapshot })).toBe(usageOf(snapshot));
+});
+
 test("an error for a name of no listed image makes use unknown, once, and names the container", () => {
   const name = "registry.example/gone:v1";
   const resolutions = answers({ [name]: { kind: "unknown", message: "deadline passed" } });
@@ -206,6 +217,8 @@ describe("an image volume", () => {
     ["of a container removed meanwhile leaves nothing unknown", { kind: "gone" }, []],
   ] as const)("%s", (_, volumes, unknown) => {
     expect(usageOf(mounts(volumes)).unknown).toEqual([...unknown]);
+    const without = new Set([containerId("container-c")]);
+    expect(usageOf(mounts(volumes), without).unknown).toEqual([]);
   });
 });
 

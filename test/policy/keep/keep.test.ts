@@ -77,6 +77,7 @@ describe("a keep file", () => {
   ])("of %s is invalid, and each problem names its place", (_, text, places) => {
     const { problems } = parseKeepFile(text, PATH);
     expect(problems.map(({ source }) => source)).toEqual(places.map((place) => `${PATH}${place}`));
+    expect(problems.some(({ message }) => message.includes("is empty"))).toBe(text === "");
   });
 
   test("that is cut anywhere but after a whole line is invalid and has no rules", () => {

@@ -50,8 +50,24 @@ test("a soft threshold has a target once it has been met for its grace period", 
     judge(soft, { availableBytes: 0n }, { uptime, state });
   const first = at(seconds(10));
   expect(first).toMatchObject({ due: [], condition: true, targets: [] });
-  const late = at(seconds(100), at(seconds(99), first.state).state);
+  const soon = at(seconds(99), first.state);
+  expect(soon.due).toEqual([]);
+  const late = at(seconds(100), soon.state);
   expect(late.targets).toMatchObject([{ kind: "available-bytes", wantedBytes: GIB }]);
+});
+
+test("a threshold that is due ends with its minimum reclaim, one that is not at its limit", () => {
+  const graced = (grace: bigint) =>
+    aThreshold("imagefs.available", quantity(GIB), {
+      grace: duration(grace),
+      minimumReclaim: quantity(2n * GIB),
+    });
+  const metAt = (grace: bigint, availableBytes: bigint) => {
+    const { state } = judge([graced(grace)], { availableBytes: 0n });
+    return judge([graced(grace)], { availableBytes }, { state }).met.length;
+  };
+  expect([GIB, 3n * GIB - 1n, 3n * GIB].map((it) => metAt(0n, it))).toEqual([1, 1, 0]);
+  expect([GIB - 1n, GIB].map((it) => metAt(minutes(1), it))).toEqual([1, 0]);
 });
 
 test("a filesystem without an inode limit has no inode pressure", () => {
@@ -105,6 +121,21 @@ describe("the table of reclaim", () => {
       }).due.map(({ filesystem }) => filesystem.path),
     );
     expect(paths).toEqual([["/second"], []]);
+  });
+
+  test.each([
+    ["single", "nodefs", "containers images logs"],
+    ["single", "imagefs", "containers images logs"],
+    ["dedicated", "nodefs", "logs"],
+    ["dedicated", "imagefs", "containers images"],
+    ["dedicated", "containerfs", "containers images"],
+    ["split", "nodefs", "containers logs"],
+    ["split", "imagefs", "images"],
+    ["split", "containerfs", "containers"],
+  ] as const)("with disks that are %s, %s lets go of %s", (topology, role, expected) => {
+    const reclaim = reclaimFor(`${role}.available`, topology, "none");
+    const named = Object.entries(reclaim).flatMap(([what, may]) => (may ? [what] : []));
+    expect(named.join(" ")).toBe(expected);
   });
 
   test("orphaned logs are deleted only for the node's own filesystem if images and layers are on different disks", () => {
