@@ -11,19 +11,11 @@ export function licencesText(
   about: { readonly packages: readonly BundledPackage[]; readonly runtime: Runtime },
 ): string {
   const { packages, runtime } = about;
-  const shared = (name: string): string =>
-    readFileSync(join(top, "scripts/dev.d/legal/texts", `${name}.txt`), "utf8").trim();
+  const before = readFileSync(join(top, "src/install/legal/licenses.txt"), "utf8");
   const texts = packages.map((it): Section => ({
     title: `${it.name} ${it.version} (${it.licence})`,
     body: it.licenceText,
   }));
-  const standard = ["MIT", "BSD-2-Clause", "BSD-3-Clause", "Zlib", "LGPL-2.0", "LGPL-2.1"].map(
-    (name): Section => ({ title: `Text of ${name}`, body: shared(name) }),
-  );
-  const own: Section = {
-    title: "Text of Apache-2.0",
-    body: readFileSync(join(top, "LICENSE"), "utf8").trim(),
-  };
   return (
     [
       opening,
@@ -38,11 +30,14 @@ export function licencesText(
       ),
       relinking(runtime.version),
       ...merged(texts).map(section),
-      "What follows are the texts of the licences that parts of Bun name. Copyright notices, and terms of a part's own, stand at the part's address.",
-      ...[own, ...standard].map(section),
-    ].join("\n\n") + "\n"
+    ].join("\n\n") +
+    "\n\n" +
+    before.slice(before.indexOf(STANDARD_TEXTS))
   );
 }
+
+/** From here on the file is kept as it is: no package delivers these texts. */
+const STANDARD_TEXTS = "What follows are the texts of the licences that parts of Bun name.";
 
 const opening = `crigc is licensed under the Apache License 2.0; its text is in the file LICENSE and below.
 This file names what others wrote and the executable contains, with the terms of each.`;

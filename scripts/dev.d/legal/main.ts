@@ -1,12 +1,14 @@
-// Regenerates licence texts and bill of materials, after a dependency changed: scripts/dev legal
+// Regenerates the licence texts after a dependency changed; --sbom prints the SBOM of a release instead
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { legalFiles } from "./generate.ts";
+import { licencesText } from "./licences.ts";
+import { bundledPackages } from "./packages.ts";
+import { runtimeOf } from "./runtime.ts";
+import { sbomText } from "./sbom.ts";
 
 const top = join(import.meta.dir, "../../..");
-for (const [path, text] of await legalFiles(top)) {
-  writeFileSync(join(top, path), text);
-  console.log(`wrote ${path}: ${text.length} characters`);
-}
+const about = { packages: await bundledPackages(top), runtime: runtimeOf(top) };
+if (process.argv.includes("--sbom")) process.stdout.write(sbomText(top, about));
+else writeFileSync(join(top, "src/install/legal/licenses.txt"), licencesText(top, about));

@@ -1,15 +1,19 @@
 // The bill of materials as a CycloneDX 1.5 document; the same inputs give the same bytes, so it has no time in it.
 
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
 import type { BundledPackage } from "./packages.ts";
 import type { Runtime } from "./runtime.ts";
 
-type Product = { readonly name: string; readonly version: string; readonly licence: string };
+type Product = { readonly name: string; readonly version: string; readonly license: string };
 
 export function sbomText(
-  product: Product,
+  top: string,
   about: { readonly packages: readonly BundledPackage[]; readonly runtime: Runtime },
 ): string {
   const { packages, runtime } = about;
+  const product = JSON.parse(readFileSync(join(top, "package.json"), "utf8")) as Product;
   const self = `pkg:generic/${product.name}@${product.version}`;
   const bun = `pkg:github/oven-sh/bun@bun-v${runtime.version}`;
   const refOf = new Map(packages.map((it) => [it.name, packageUrl(it)]));
@@ -21,7 +25,7 @@ export function sbomText(
         "bom-ref": self,
         name: product.name,
         version: product.version,
-        licenses: [{ license: { id: product.licence } }],
+        licenses: [{ license: { id: product.license } }],
       },
     },
     components: [...packages.map(packageComponent), runtimeComponent(bun, runtime)],
