@@ -61,8 +61,8 @@ export function readState(places: StatePlaces, isOwner: boolean): FoundState {
     // If it is listed again, it has come back, and is new.
     if (isImageGone(raw)) images.delete(imageId(String(raw["subject"])));
   }
-  // An older copy, or one beside another history, may have missed anything.
-  const isWhole = isUnbroken && closed && lastRecord === last;
+  // An older copy, or one beside another history, may have missed anything; a deleted history tells nothing.
+  const isWhole = isUnbroken && closed && (last === lastRecord || last === 0);
   return {
     ledger: {
       ...ledger,

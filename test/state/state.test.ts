@@ -92,11 +92,15 @@ describe("a ledger", () => {
   test("restarts the minimum age beside a history that it does not know", async () => {
     const directory = place();
     const { state, store } = await write(directory);
-    store.event({ at: now, passId: null, reason: "GhostImage", message: "one" });
+    for (const message of ["one", "two"])
+      store.event({ at: now, passId: null, reason: "GhostImage", message });
     state.keep(ledgerOf({ a: 1n }));
     await closed(state);
-    rmSync(historyFile(directory));
+    const lines = readFileSync(historyFile(directory), "utf8").split("\n");
+    writeFileSync(historyFile(directory), `${lines.slice(0, 2).join("\n")}\n`);
     expect(read(directory).reader.ledger().ageRestartDue).toBeTrue();
+    rmSync(historyFile(directory));
+    expect(read(directory).reader.ledger().ageRestartDue).toBeFalse();
   });
 
   test("forgets images that were removed after it was written", async () => {
