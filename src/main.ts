@@ -70,11 +70,9 @@ process.exit(stdout.failure === null ? code : exit.internal);
 
 async function opened(request?: Pick<CommandRequest, "owner" | "stderr">): Promise<Openers> {
   const { openersOf } = await import("./engine/openers.ts");
-  const { journalPrefix } = await import("./engine/log.ts");
   const world = {
     build,
     self: { pid: process.pid, userId: process.getuid?.() ?? 0, program },
-    logPrefix: journalPrefix(process.env, process.stderr.fd),
     stderr: request?.stderr ?? ((text: string) => stderr.write(text)),
   };
   return openersOf(world, request?.owner() ?? null);

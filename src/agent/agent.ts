@@ -47,7 +47,7 @@ class RunningAgent {
   constructor(run: AgentRun, world: ProcessWorld) {
     this.#run = run;
     this.#world = world;
-    this.#log = logOf(run.config, world);
+    this.#log = logOf(run.config, world.stderr);
     this.#commands = new CommandServer({
       version: world.build.version,
       run: run.command,

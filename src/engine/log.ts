@@ -1,9 +1,6 @@
 /** The log: one line per fact, as text or JSON. A condition that lasts is logged when it begins, changes and ends. */
 
-import { fstatSync } from "node:fs";
-
 import type { Config } from "../config/config.ts";
-import type { Environment } from "../config/settings.ts";
 import type { Verbosity } from "../model/ports.ts";
 import { duration, type Instant, minutes, since, toRfc3339 } from "../model/time.ts";
 import { wallClock } from "../node/clock.ts";
@@ -33,7 +30,7 @@ export interface LogOptions {
   readonly format: LogFormat;
   readonly verbosity: number;
   /** Takes one line without its newline; usually standard error. */
-  readonly sink: (line: string, severity: Severity) => void;
+  readonly sink: (line: string) => void;
   readonly now: () => Instant;
 }
 
@@ -133,25 +130,19 @@ export class Log {
 
   #write(line: Line): void {
     const { now, format, sink } = this.#options;
-    sink(logLine({ at: now(), component: this.#component, ...line }, format), line.severity);
+    sink(logLine({ at: now(), component: this.#component, ...line }, format));
   }
 }
 
 /** Numbers of temporary files differ in each error of a full disk: `.tmp-images.json393028135`. */
 const withoutNumbers = (message: string): string => message.replaceAll(/\d{6,}/g, "");
 
-export interface LogStream {
-  readonly stderr: (text: string) => void;
-  /** Prefix of log lines on stderr. */
-  readonly logPrefix: (severity: Severity) => string;
-}
-
 /** The log on stderr. */
-export const logOf = (config: Config, { stderr, logPrefix }: LogStream, isBrief = false): Log =>
+export const logOf = ({ values }: Config, stderr: (text: string) => void, isBrief = false): Log =>
   new Log({
-    format: isBrief ? "brief" : config.values["logging.format"],
-    verbosity: config.values["logging.verbosity"],
-    sink: (line, severity) => stderr(`${logPrefix(severity)}${line}\n`),
+    format: isBrief ? "brief" : values["logging.format"],
+    verbosity: values["logging.verbosity"],
+    sink: (line) => stderr(`${line}\n`),
     now: wallClock,
   });
 
@@ -191,29 +182,3 @@ const jsonLine = (entry: LogEntry): string =>
     msg: entry.message,
     ...entry.fields,
   });
-
-/** Syslog priorities; the journal strips them from the line. */
-const PRIORITIES: Readonly<Record<Severity, string>> = {
-  error: "<3>",
-  warning: "<4>",
-  info: "<6>",
-};
-
-/** Prefix of a log line for `journalctl -p warning`; empty if the journal does not read the file. */
-export function journalPrefix(
-  environment: Environment,
-  file: number,
-): (severity: Severity) => string {
-  const isRead = environment["JOURNAL_STREAM"] === identityOf(file);
-  return (severity) => (isRead ? PRIORITIES[severity] : "");
-}
-
-/** Device and inode, as systemd writes them. The variable is set even if the unit's output goes elsewhere. */
-function identityOf(file: number): string {
-  try {
-    const { dev, ino } = fstatSync(file, { bigint: true });
-    return `${dev}:${ino}`;
-  } catch {
-    return "";
-  }
-}

@@ -107,7 +107,7 @@ async function openCollector(
   },
 ) {
   const { dryRun, runtimeRequestTimeout } = config.values;
-  const log = logOf(config, world, isBrief);
+  const log = logOf(config, world.stderr, isBrief);
   const wait: LockWait = {
     waitMs: toMs(runtimeRequestTimeout),
     signal,

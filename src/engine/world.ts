@@ -1,7 +1,5 @@
 /** The process environment, which main passes to everything that is opened. Loads no other file, because main loads it at once. */
 
-import type { LogStream } from "./log.ts";
-
 /** Internal: runs `syncfs` on the path that follows. */
 export const COMMIT_PROCESS = "__commit";
 
@@ -12,7 +10,8 @@ export interface Process {
   readonly program: readonly string[];
 }
 
-export interface ProcessWorld extends LogStream {
+export interface ProcessWorld {
+  readonly stderr: (text: string) => void;
   readonly self: Process;
   readonly build: { readonly version: string; readonly commit: string };
 }
