@@ -82,7 +82,6 @@ export function demoNode(): NodeDescription {
         name: "migrate",
         state: "exited",
         createdAt: ago(600),
-        finishedAt: ago(599),
         image: "registry.example/shop/migrate:v7",
       },
     ],

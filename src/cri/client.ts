@@ -116,7 +116,7 @@ async function runtimeInfo(channels: Channels, signal: AbortSignal): Promise<Run
     runtime.call("Version", {}, { signal, decode: decodeVersion }),
     runtime.call("Status", { verbose: true }, { signal, decode }),
   ]);
-  return { endpoint, imageEndpoint, ...version, sandboxImages, instance: "" };
+  return { endpoint, imageEndpoint, ...version, sandboxImages };
 }
 
 /** `null` if the call fails with this kind. */

@@ -17,7 +17,7 @@ import type { ImageOrigin } from "../model/ledger.ts";
 import type { ContainerDetail, ReportedFilesystem, SandboxDetail } from "../model/ports.ts";
 import type { WritableLayer, WritableLayers } from "../model/reports.ts";
 import type { Container, ContainerState, Image, Sandbox, SandboxState } from "../model/snapshot.ts";
-import { fromRfc3339, type Instant, instant } from "../model/time.ts";
+import { fromRfc3339, instant } from "../model/time.ts";
 import { isMap, parsedJson } from "../model/values.ts";
 import { MalformedError } from "./codec.ts";
 import { digestOf, type StringPool } from "./entries.ts";
@@ -112,7 +112,6 @@ export function decodeDetail(
   return {
     id: containerId(id),
     imageVolumes: imageVolumes(status),
-    finishedAt: endOf(status.finished_at),
     state: containerState(status.state, id),
     labels: status.labels,
     annotations: status.annotations,
@@ -183,10 +182,6 @@ function sandboxState(state: number, id: string): SandboxState {
   if (known === undefined) throw new MalformedError(`sandbox ${id} is in state ${state}`);
   return known;
 }
-
-/** Runtimes in Go send the nanoseconds of Go's zero time, far below zero, for a container that has not ended. */
-const endOf = (finishedAt: bigint): Instant | null =>
-  finishedAt <= 0n ? null : instant(finishedAt);
 
 function imageVolumes(status: ContainerStatusMessage): readonly string[] {
   return status.mounts.flatMap(({ image }) =>

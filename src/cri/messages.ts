@@ -31,7 +31,6 @@ export interface ContainerMessage {
 export interface ContainerStatusMessage {
   readonly id: string;
   readonly state: number;
-  readonly finished_at: bigint;
   readonly image: ImageSpec | null;
   readonly image_ref: string;
   readonly labels: Strings;

@@ -2,7 +2,6 @@
 
 import type { Config } from "../config/config.ts";
 import type { Runtime } from "../cri/client.ts";
-import { Backoff } from "../gc/calls.ts";
 import { PassMemory } from "../gc/pass-memory.ts";
 import { type Engine, type Journal, type ReadEngine, volatileMemory } from "../gc/ports.ts";
 import { AssertionError, messageOf } from "../model/errors.ts";
@@ -62,7 +61,6 @@ const reading = (config: Config, { runtime, host, owner }: Opened) => ({
     runtime: runtime.reader,
     disk: host.disk,
     host: host.reader,
-    silent: new Backoff(timer),
   },
   timer,
   passes: owner?.passes ?? new PassMemory(timer),

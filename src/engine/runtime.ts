@@ -5,8 +5,6 @@ import { realpath, stat } from "node:fs/promises";
 import type { Config } from "../config/config.ts";
 import type { Runtime } from "../cri/client.ts";
 import { RuntimeError } from "../model/errors.ts";
-import type { RuntimeReader } from "../model/ports.ts";
-import { socketFiles } from "../node/files.ts";
 import { collectIfGrown, compileWhenBusy } from "../node/process.ts";
 
 export interface Connected {
@@ -41,23 +39,7 @@ export async function connect(config: Config): Promise<Connected> {
       collectIfGrown(CALL_WEIGHT * CALLS_OF_ENTRY);
     },
   });
-  const reader: RuntimeReader = {
-    ...runtime.reader,
-    info: async (signal) => ({
-      ...(await runtime.reader.info(signal)),
-      instance: instanceOf(imageEndpoint),
-    }),
-  };
-  return { runtime: { ...runtime, reader }, endpoint };
-}
-
-/** A runtime recreates its socket at each start. */
-function instanceOf(endpoint: string): string {
-  try {
-    return socketFiles.identityOf(endpoint.slice("unix://".length)) ?? "";
-  } catch {
-    return "";
-  }
+  return { runtime, endpoint };
 }
 
 /** A call, as a part of a check of the memory; a list that was read leaves tens of megabytes of garbage. */

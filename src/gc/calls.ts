@@ -1,4 +1,4 @@
-/** Calls of a runtime that may be slow or silent: how many at once and how fast, when to stop, and what to ask again later. */
+/** Calls of a runtime that may be slow or silent: how many at once and how fast, and when to stop. */
 
 import { failureCode, RuntimeError, wasUnanswered } from "../model/errors.ts";
 import type { RuntimeReader, RuntimeWriter, Timer } from "../model/ports.ts";
@@ -34,70 +34,6 @@ export async function askAll<T>(
 export class NotAsked extends Error {
   constructor(unanswered: number) {
     super(`not requested, because ${unanswered} other calls got no answer`);
-  }
-}
-
-/** Longer than a pass that waits for deadlines of two minutes. */
-const FIRST_BACKOFF_MS = 5 * 60_000;
-const LONGEST_BACKOFF_MS = 60 * 60_000;
-
-interface Silence {
-  readonly untilNs: bigint;
-  readonly waitMs: number;
-  readonly triedAtOnce: boolean;
-}
-
-/**
- * Containers that timed out: skipped for a while, longer each time. Lasts as long as the process. A restart of
- * the runtime ends it once for each, no further time: the call may be what makes the runtime crash.
- */
-export class Backoff {
-  readonly #timer: Pick<Timer, "monotonicNs">;
-  readonly #silent = new Map<string, Silence>();
-  #instance = "";
-
-  constructor(timer: Pick<Timer, "monotonicNs">) {
-    this.#timer = timer;
-  }
-
-  /** Why the ID is skipped for now; `undefined` if it is not. */
-  leftAlone(id: string): string | undefined {
-    const silence = this.#silent.get(id);
-    const leftMs =
-      silence === undefined
-        ? 0
-        : Number((silence.untilNs - this.#timer.monotonicNs()) / 1_000_000n);
-    if (leftMs <= 0) return undefined;
-    return `the runtime did not answer; crigc tries again in ${Math.ceil(leftMs / 60_000)} min`;
-  }
-
-  /** `instance`: of the runtime as it runs now; "" if unknown. */
-  observed(instance: string): void {
-    const isRestarted = this.#instance !== "" && instance !== "" && this.#instance !== instance;
-    this.#instance = instance || this.#instance;
-    for (const [id, silence] of isRestarted ? this.#silent : [])
-      if (!silence.triedAtOnce)
-        this.#silent.set(id, { ...silence, untilNs: 0n, triedAtOnce: true });
-  }
-
-  /** Records whether a call about the ID was answered. */
-  note(id: string, isSilent: boolean): void {
-    if (!isSilent) {
-      this.#silent.delete(id);
-      return;
-    }
-    const { waitMs: before = FIRST_BACKOFF_MS / 2, triedAtOnce = false } =
-      this.#silent.get(id) ?? {};
-    const waitMs = Math.min(before * 2, LONGEST_BACKOFF_MS);
-    const untilNs = this.#timer.monotonicNs() + BigInt(waitMs) * 1_000_000n;
-    this.#silent.set(id, { untilNs, waitMs, triedAtOnce });
-  }
-
-  /** Drops IDs that are no longer listed. */
-  retain(listed: () => ReadonlySet<string>): void {
-    if (this.#silent.size === 0) return;
-    const ids = listed();
-    for (const id of this.#silent.keys()) if (!ids.has(id)) this.#silent.delete(id);
   }
 }
 

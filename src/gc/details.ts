@@ -1,45 +1,26 @@
 /** Details of containers and images that lists lack: read once each, then taken from the ledger. */
 
-import { failureCode, messageOf } from "../model/errors.ts";
+import { messageOf } from "../model/errors.ts";
 import type { ContainerId, ImageId } from "../model/ids.ts";
 import type { ImageOrigin, Ledger } from "../model/ledger.ts";
 import type { Limits } from "../model/limits.ts";
 import type { LedgerMemory, RuntimeReader } from "../model/ports.ts";
-import type { Container, Image, ImageVolumes, Snapshot } from "../model/snapshot.ts";
-import type { Instant } from "../model/time.ts";
+import type { Container, Image, ImageVolumes } from "../model/snapshot.ts";
 import { byObject, sameOr } from "../policy/by-object.ts";
 import { rememberOrigins } from "../policy/origins.ts";
-import { askAll, type Backoff, NotAsked } from "./calls.ts";
+import { askAll, NotAsked } from "./calls.ts";
 
 /**
- * Known from the ledger, or from an earlier snapshot of the same pass. The maps are returned again if they have all that is
- * listed, so that results cached by them still hold.
+ * By container: from the ledger, or from an earlier snapshot of the same pass. The map is returned again if it has all that
+ * is listed, so that results cached by it still hold.
  */
-export type Details = Pick<Snapshot, "imageVolumes" | "containerEnds">;
+type VolumesByContainer = ReadonlyMap<ContainerId, ImageVolumes>;
 
-export interface DetailNeed {
-  /** Whether the runtime can mount images at all. */
-  readonly volumes: boolean;
-  /** Whether a rule counts from a container's end. */
-  readonly ends: boolean;
-}
-
-export const knownFromLedger = ({ containers }: Ledger): Details => ({
-  imageVolumes: volumesOf(containers),
-  containerEnds: endsOf(containers),
-});
-
-const volumesOf = byObject((containers: Ledger["containers"]) => {
+export const volumesOf = byObject((containers: Ledger["containers"]) => {
   const volumes = new Map<ContainerId, ImageVolumes>();
   for (const [id, { imageVolumes }] of containers)
     if (imageVolumes !== null) volumes.set(id, knownVolumes(imageVolumes));
   return volumes;
-});
-
-const endsOf = byObject((containers: Ledger["containers"]) => {
-  const ends = new Map<ContainerId, Instant>();
-  for (const [id, { finishedAt }] of containers) if (finishedAt !== null) ends.set(id, finishedAt);
-  return ends;
 });
 
 /** Nearly every container has none, so they share one object. */
@@ -49,57 +30,43 @@ const UNSUPPORTED: ImageVolumes = { kind: "unsupported" };
 const knownVolumes = (references: readonly string[]): ImageVolumes =>
   references.length === 0 ? NO_VOLUMES : { kind: "known", references };
 
-/**
- * Asks the runtime for containers with unknown details. If a call fails, that container's details stay unknown. An end that
- * is not answered keeps that container alone, so crigc asks for it again after five minutes, and delays no pass by it.
- */
-export async function readContainerDetails(
+/** Asks the runtime once for each container. If a call fails, that container's image volumes stay unknown. */
+export async function readImageVolumes(
   runtime: Pick<RuntimeReader, "containerDetail">,
   {
     containers,
     known,
-    need,
-    silent,
+    supported,
   }: {
     readonly containers: readonly Container[];
-    readonly known: Details;
-    readonly need: DetailNeed;
-    readonly silent: Backoff;
+    readonly known: VolumesByContainer;
+    /** Whether the runtime can mount images at all. */
+    readonly supported: boolean;
   },
   signal: AbortSignal,
-): Promise<Details> {
-  const isKnown = (id: ContainerId) => known.imageVolumes.get(id)?.kind === "known";
-  if (!need.ends && containers.every(({ id }) => isKnown(id))) return known;
+): Promise<VolumesByContainer> {
+  const isKnown = (id: ContainerId) => known.get(id)?.kind === "known";
+  if (containers.every(({ id }) => isKnown(id))) return known;
   const volumes = new Map<ContainerId, ImageVolumes>();
-  const ends = new Map<ContainerId, Instant>();
-  const toAsk = new Map<ContainerId, Container>();
+  const toAsk: Container[] = [];
   for (const container of containers) {
-    const { id } = container;
-    const before = isKnown(id) ? known.imageVolumes.get(id) : undefined;
-    const volumesKnown = before ?? (need.volumes ? undefined : UNSUPPORTED);
-    if (volumesKnown !== undefined) volumes.set(id, volumesKnown);
-    const endKnown = known.containerEnds.get(id);
-    if (endKnown !== undefined) ends.set(id, endKnown);
-    const needsEnd = need.ends && container.state === "exited" && endKnown === undefined;
-    if (volumesKnown === undefined || (needsEnd && silent.leftAlone(id) === undefined))
-      toAsk.set(id, container);
+    const before = isKnown(container.id) ? known.get(container.id) : undefined;
+    const answer = before ?? (supported ? undefined : UNSUPPORTED);
+    if (answer === undefined) toAsk.push(container);
+    else volumes.set(container.id, answer);
   }
   await askAll(
-    [...toAsk.values()],
+    toAsk,
     async ({ id }) => {
       const detail = await runtime.containerDetail(id, signal);
       volumes.set(id, detail === null ? { kind: "gone" } : knownVolumes(detail.imageVolumes));
-      const end = detail?.finishedAt ?? null;
-      if (end !== null) ends.set(id, end);
-      silent.note(id, false);
     },
     ({ id }, thrown) => {
       if (signal.aborted) throw thrown;
-      if (failureCode(thrown) === "deadline") silent.note(id, true);
-      if (!volumes.has(id)) volumes.set(id, { kind: "unknown", message: messageOf(thrown) });
+      volumes.set(id, { kind: "unknown", message: messageOf(thrown) });
     },
   );
-  return { imageVolumes: sameOr(known.imageVolumes, volumes), containerEnds: ends };
+  return sameOr(known, volumes);
 }
 
 interface OriginsRead {

@@ -12,22 +12,18 @@ import type { Listed } from "../policy/container/ownership.ts";
 import { STARTING_SINCE } from "../policy/creations.ts";
 import { imageUseOf } from "../policy/disk.ts";
 import { referencesToResolve } from "../policy/image/usage.ts";
-import { askAll, type Backoff } from "./calls.ts";
-import { type DetailNeed, type Details, knownFromLedger, readContainerDetails } from "./details.ts";
+import { askAll } from "./calls.ts";
+import { readImageVolumes, volumesOf } from "./details.ts";
 import { PodLists } from "./pod-lists.ts";
 
 export interface ObservePorts {
   readonly runtime: RuntimeReader;
   readonly disk: DiskReader;
   readonly host: HostReader;
-  /** Containers whose status was not answered; kept from pass to pass. */
-  readonly silent: Backoff;
 }
 
 export interface ObserveRequest {
   readonly ledger: Ledger;
-  /** Whether a rule counts from a container's end, so that ends are needed. */
-  readonly needEnds: boolean;
   /** Whether to read the log directories too. */
   readonly logs: boolean;
 }
@@ -57,10 +53,10 @@ export class Observer {
    * pod source, so that a pod that appears in between does not look deleted.
    */
   async observe(
-    { ledger, needEnds, logs: wantsLogs }: ObserveRequest,
+    { ledger, logs: wantsLogs }: ObserveRequest,
     signal: AbortSignal,
   ): Promise<Snapshot> {
-    const { runtime, disk, host, silent } = this.#ports;
+    const { runtime, disk, host } = this.#ports;
     this.pods.expect(ledger);
     const [info, [lists, clocks], reported, logs, keep] = await Promise.all([
       runtime.info(signal),
@@ -71,14 +67,13 @@ export class Observer {
       wantsLogs ? host.logs() : Promise.resolve(null),
       host.keepRules(),
     ]);
-    silent.observed(info.instance);
-    const need = { volumes: mountsImages(info), ends: needEnds };
-    const [details, filesystems] = await Promise.all([
-      this.#details(lists, { known: knownFromLedger(ledger), need }, signal),
+    const known = { known: volumesOf(ledger.containers), supported: mountsImages(info) };
+    const [imageVolumes, filesystems] = await Promise.all([
+      readImageVolumes(runtime, { ...lists, ...known }, signal),
       disk.filesystems(reported),
     ]);
     const pods = await host.pods(signal);
-    const facts = { runtime: info, ...lists, ...details, pods };
+    const facts = { runtime: info, ...lists, imageVolumes, pods };
     const resolutions = await this.#resolve(referencesToResolve(facts), signal);
     const observedAt = host.clocks().wall;
     const found = { clocks, observedAt, filesystems, logs, keep };
@@ -87,21 +82,13 @@ export class Observer {
 
   /**
    * Lists again, within one pass, what can have changed since `previous`: images, containers, sandboxes, and what they
-   * refer to. Disks, logs, pods, keep rules and clocks are those of the pass, so nothing ages while it runs. Calls
-   * `listed` once the lists are read.
    * refer to. Disks, logs, pods, keep rules and clocks are those of the pass, so nothing ages while it runs.
    */
-  async refresh(
-    previous: Snapshot,
-    signal: AbortSignal,
-    listed: () => void = () => undefined,
-  ): Promise<Snapshot> {
-    const { host } = this.#ports;
+  async refresh(previous: Snapshot, signal: AbortSignal): Promise<Snapshot> {
+    const { runtime, host } = this.#ports;
     const lists = await this.#lists(signal);
-    listed();
-    const need = { volumes: mountsImages(previous.runtime), ends: false };
-    const asked = { known: previous, need };
-    const { imageVolumes } = await this.#details(lists, asked, signal);
+    const known = { known: previous.imageVolumes, supported: mountsImages(previous.runtime) };
+    const imageVolumes = await readImageVolumes(runtime, { ...lists, ...known }, signal);
     const facts = { ...previous, ...lists, imageVolumes };
     const resolutions = await this.#resolve(referencesToResolve(facts), signal);
     return readPodDirectories(host, { ...facts, resolutions });
@@ -111,16 +98,6 @@ export class Observer {
     const images = await this.#ports.runtime.listImages(signal);
     this.#imagesListed(images);
     return { images, ...(await this.pods.read(signal)) };
-  }
-
-  async #details(
-    { containers }: Listed,
-    { known, need }: { readonly known: Details; readonly need: DetailNeed },
-    signal: AbortSignal,
-  ): Promise<Details> {
-    const { runtime, silent } = this.#ports;
-    silent.retain(() => new Set(containers.map(({ id }) => id)));
-    return readContainerDetails(runtime, { containers, known, need, silent }, signal);
   }
 
   /** Returns the previous object if nothing changed, so that results cached by it still hold. */

@@ -242,10 +242,8 @@ async function look(
   { observer, logs }: { readonly observer: Observer; readonly logs: boolean },
   signal: AbortSignal,
 ): Promise<Snapshot> {
-  const limits = engine.limits().containers;
-  const needEnds = limits.minimumAge > 0n && limits.compat === "none";
   const ledger = engine.memory.current();
-  return observer.observe({ ledger, needEnds, logs }, signal);
+  return observer.observe({ ledger, logs }, signal);
 }
 
 /** The ledger after this snapshot, with the given records of pods. */

@@ -212,17 +212,6 @@ export function byKind<const V extends Variants>(variants: V): Codec<UnionOf<V>>
   return codec(schema, (value) => codecs.get(value.kind)?.write(value));
 }
 
-/** A value as the only field of a record. */
-export const inField = <Value>(name: string, of: Codec<Value>): Codec<Value> =>
-  codec(
-    v.pipe(
-      v.object({ [name]: of.schema }),
-      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- its only field
-      v.transform((document) => document[name] as Value),
-    ),
-    (value) => ({ [name]: of.write(value) }),
-  );
-
 /** An entry of a map among its own fields: no step of the path in the document. */
 const WHOLE = "";
 

@@ -48,10 +48,8 @@ export const unusedRecord = (
 
 /** A listed container: the next list must include it, and its status is read only once. */
 const container = record({
-  /** `null`: not read yet (a running container has volumes, and no end). */
+  /** `null`: not read yet. */
   imageVolumes: nullable(texts),
-  /** `null`: not ended, or not read yet. */
-  finishedAt: nullable(time),
 });
 export type ContainerRecord = Of<typeof container>;
 

@@ -32,13 +32,11 @@ export interface SandboxDetail {
   readonly address: string;
 }
 
-/** What one `ContainerStatus` adds to the list. Mounts never change, and the end comes once, so both are stored. */
+/** What one `ContainerStatus` adds to the list. Mounts never change, so they are stored. */
 export interface ContainerDetail {
   readonly id: ContainerId;
   /** References of images that are mounted as volumes, as given at creation. */
   readonly imageVolumes: readonly string[];
-  /** When the container ended; `null` if it has not, or the runtime does not say. */
-  readonly finishedAt: Instant | null;
   readonly state: Container["state"];
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;

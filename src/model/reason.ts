@@ -140,7 +140,6 @@ export type ContainerKeepReason =
   | { readonly kind: "newest-of-name" }
   | { readonly kind: "within-limits" }
   /** Its end could not be read. */
-  | { readonly kind: "end-unknown"; readonly message: string }
   | CommonKeepReason;
 
 export type ContainerRemoveReason =

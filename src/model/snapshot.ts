@@ -7,7 +7,6 @@ import {
   count,
   durationNs,
   flag,
-  inField,
   list,
   mapBy,
   nullable,
@@ -108,8 +107,6 @@ const runtimeInfo = record({
   apiVersion: text,
   /** Names that `Status(verbose)` gives the sandbox image; empty if it names none. */
   sandboxImages: texts,
-  /** Tells one start of the runtime from another; "" if unknown. */
-  instance: text,
 });
 export type RuntimeInfo = Of<typeof runtimeInfo>;
 
@@ -260,8 +257,6 @@ export const snapshotCodec = record({
   sandboxes: list(sandbox),
   /** By container ID, for every listed container. */
   imageVolumes: mapBy("id", containerId, imageVolumes),
-  /** Known ends of dead containers, read now or from the ledger. */
-  containerEnds: mapBy("id", containerId, inField("finishedAt", time)),
   /** By reference, for every reference that no listed image has. */
   resolutions: mapBy("reference", String, resolution),
   filesystems: list(record(filesystemFields)),

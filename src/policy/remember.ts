@@ -177,8 +177,5 @@ function containerRecord(
   const volumes = snapshot.imageVolumes.get(id);
   const imageVolumes =
     volumes?.kind === "known" ? volumes.references : (before?.imageVolumes ?? null);
-  const finishedAt = snapshot.containerEnds.get(id) ?? before?.finishedAt ?? null;
-  return before?.imageVolumes === imageVolumes && before.finishedAt === finishedAt
-    ? before
-    : { imageVolumes, finishedAt };
+  return before?.imageVolumes === imageVolumes ? before : { imageVolumes };
 }

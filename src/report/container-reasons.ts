@@ -65,9 +65,9 @@ export const podReasons = reasons<PodReason>({
   },
   running: { title: "running" },
   "too-young": {
-    title: "dead for less than the minimum age",
+    title: "younger than the minimum age",
     text: ({ age, minimumAge }) =>
-      `dead for ${humanDuration(age)}; the minimum age is ${humanDuration(minimumAge)}`,
+      `created ${humanDuration(age)} ago; the minimum age is ${humanDuration(minimumAge)}`,
   },
   "not-dead": {
     title: "created or unknown, and its pod is not deleted",
@@ -77,10 +77,6 @@ export const podReasons = reasons<PodReason>({
     title: "newest of its name in a live pod, with none running",
   },
   "within-limits": { title: "dead, within the limits of dead containers" },
-  "end-unknown": {
-    title: "cannot read when it ended",
-    text: ({ message }) => `cannot read when it ended: ${clean(message)}`,
-  },
   ready: { title: "ready" },
   "has-containers": {
     title: "still has containers",

@@ -67,7 +67,7 @@ export async function effectOf(vector: ContainerVector): Promise<ContainerEffect
   ]);
   const fake = fakeEngine({ containers, sandboxes, fails });
   const input = inputOf(
-    { containers, sandboxes, containerEnds: new Map() },
+    { containers, sandboxes },
     {
       pods: judgementOf(vector),
       limits: {

@@ -20,7 +20,6 @@ const pod: NodeDescription = {
       image: "docker.io/library/a:1",
       state: "exited",
       createdAt: "1767225600123456789",
-      finishedAt: "1767225700987654321",
       imageVolumes: ["docker.io/library/models:7"],
       annotations: { "io.kubernetes.pod.terminationGracePeriod": "30" },
     },
@@ -47,7 +46,7 @@ describe("reading", () => {
     await using connection = await connected();
     const { fake, runtime, signal } = connection;
     const { endpoint } = fake;
-    const names = { name: "containerd", version: "1.7.24", apiVersion: "v1", instance: "" };
+    const names = { name: "containerd", version: "1.7.24", apiVersion: "v1" };
     const sandboxImages = ["registry.k8s.io/pause:3.8"];
     const info = { endpoint, imageEndpoint: endpoint, ...names, sandboxImages };
     expect(await runtime.reader.info(signal)).toEqual(info);

@@ -48,7 +48,6 @@ const container: ContainerMessage = {
 const status: ContainerStatusMessage = {
   id: "id",
   state: 1,
-  finished_at: 1n,
   image: { image: "image" },
   image_ref: "ref",
   labels: strings,

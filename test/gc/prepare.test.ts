@@ -7,7 +7,7 @@ import { detect, prepare, type PrepareRequest, type PrepareRun } from "../../src
 import { asIfOldEnough, readOnlyPass } from "../../src/gc/read-only.ts";
 import { Steps } from "../../src/gc/steps.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
-import { containerId, podUid } from "../../src/model/ids.ts";
+import { podUid } from "../../src/model/ids.ts";
 import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
 import {
   type Duration,
@@ -124,7 +124,7 @@ describe("the ledger", () => {
     ],
   ] as const)("of containers: %s", async (_, words, expected) => {
     const ids = words.map((word) => aContainer(word).id);
-    const known = new Map(ids.map((id) => [id, { imageVolumes: null, finishedAt: null }]));
+    const known = new Map(ids.map((id) => [id, { imageVolumes: null }]));
     const fake = aNode({
       containers: [],
       ledger: aLedger({ containers: known, hadContainers: true }),
@@ -275,35 +275,6 @@ test("references that the runtime does not resolve in time hold up an observatio
   expect(fake.calls.filter((method) => method === "ImageStatus").length).toBeLessThanOrEqual(17);
   const kinds = [...snapshot.resolutions.values()].map(({ kind }) => kind);
   expect(kinds).toEqual(Array(100).fill("unknown"));
-});
-
-describe("the ends of dead containers", () => {
-  const containersOf = (minimumAge: Duration, compat: "none" | "kubelet" = "none") => ({
-    ...defaultLimits,
-    containers: { ...defaultLimits.containers, minimumAge, compat },
-  });
-  /** In each pass over one node, whose limits change. */
-  const ended = async (...passes: readonly FakeWorld["limits"][]) => {
-    const dead = aContainer("dead", { state: "exited" });
-    const fake = aNode({ containers: [dead], detail: () => ({ finishedAt: NOW }) });
-    const found: unknown[] = [];
-    for (const limits of passes) {
-      fake.world.limits = limits;
-      found.push([...(await prepared(fake)).snapshot.containerEnds]);
-    }
-    return found;
-  };
-  const END = [[containerId("container-dead"), NOW]];
-
-  test("are read where a minimum age counts from them, which it does not in the kubelet", async () => {
-    expect(await ended(containersOf(minutes(1)))).toEqual([END]);
-    expect(await ended(containersOf(minutes(0)))).toEqual([[]]);
-    expect(await ended(containersOf(minutes(1), "kubelet"))).toEqual([[]]);
-  });
-
-  test("once read are in every later snapshot, for plans from it with other flags", async () => {
-    expect(await ended(containersOf(minutes(1)), containersOf(minutes(0)))).toEqual([END, END]);
-  });
 });
 
 test("what is read of the logs is read by passes that need it, not by detection", async () => {

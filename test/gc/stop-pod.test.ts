@@ -31,7 +31,6 @@ async function stop(
   const detail: ContainerDetail = {
     id: container.id,
     imageVolumes: [],
-    finishedAt: null,
     state: "unknown",
     labels: {},
     annotations,

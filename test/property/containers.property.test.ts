@@ -65,10 +65,7 @@ const aNode = fc
         createdAt: one.createdAt,
       });
     });
-    const ends = containers.flatMap(({ ended }, index) =>
-      ended === null ? [] : [[containerId(`c${index}`), ended] as const],
-    );
-    return { sandboxes: listed, containers: inside, containerEnds: new Map(ends) };
+    return { sandboxes: listed, containers: inside };
   });
 
 const somePods = fc.uniqueArray(fc.constantFrom(...PODS));

@@ -139,7 +139,6 @@ export function live(node: FaultyNode, isUnderPressure: boolean): Lived {
     freed: () => GIB,
     runtime: { ...aSnapshot().runtime, version: node.volumes ? "2.1.0" : "1.7.24" },
     detail: (id) => ({
-      finishedAt: null,
       imageVolumes: volumesOf(node, id).map(({ volume, volumeBy }) =>
         volumeBy === "id" ? anImage(volume ?? "").id : `registry.example/${volume}:v1`,
       ),

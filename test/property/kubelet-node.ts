@@ -209,7 +209,6 @@ export class KubeletNode {
   }
 
   #observed(): Snapshot {
-    const createdAt = new Map(this.#containers.map((one) => [one.id, one.createdAt]));
     return aSnapshot({
       clocks: {
         wall: this.#wall(),
@@ -220,7 +219,6 @@ export class KubeletNode {
       images: this.#images,
       containers: this.#containers,
       sandboxes: this.#sandboxes,
-      containerEnds: createdAt,
       pods: this.#reading(),
       logs: {
         ...noLogs,

@@ -90,7 +90,6 @@ const container: fc.Arbitrary<ContainerDescription> = fc.record({
   attempt: fc.nat(2),
   state: some("created", "running", "exited", "unknown"),
   createdAt: minutesAgo,
-  finishedAt: fc.constant(NOW),
   image: name,
   imageRef: fc.oneof(name, fc.constant("")),
   imageId: fc.oneof(name, fc.constant("")),
@@ -233,7 +232,7 @@ async function look(reader: RuntimeReader, world: World, ledger: Ledger): Promis
   const keep = keepOf([{ pattern: "r.example/c", source: "--keep" }]);
   const { observe } = fakeEngine({ keep, pods: world.pods }).engine;
   const observer = new Observer({ ...observe, runtime: reader });
-  return observer.observe({ ledger, needEnds: false, logs: false }, new AbortController().signal);
+  return observer.observe({ ledger, logs: false }, new AbortController().signal);
 }
 
 function next(ledger: Ledger, snapshot: Snapshot): Ledger {

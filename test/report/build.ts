@@ -129,7 +129,6 @@ export const runtime: RuntimeInfo = {
   version: "1.7.24",
   apiVersion: "v1",
   sandboxImages: [],
-  instance: "",
 };
 
 export const container = (seed: number, differences: Partial<Container> = {}): Container =>

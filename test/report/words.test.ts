@@ -84,7 +84,6 @@ test("text of the runtime cannot bring control characters into a sentence", () =
     imageKeep.text({ kind: "keep-rule", pattern: evil, source: evil, name: evil }),
     imageKeep.text({ kind: "changed", what: evil }),
     imageBlock.text({ kind: "usage-unknown", unknown: [{ subject: evil, message: evil }] }),
-    podReasons.text({ kind: "end-unknown", message: evil }),
     podReasons.text({ kind: "in-use", what: evil }),
     imageResultWords({ kind: "failed", message: evil, code: "failed" }),
     invalidDiskCapacityWords(evil),

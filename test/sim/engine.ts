@@ -1,6 +1,5 @@
 // The ports of an agent on a simulated node: calls take time, fail while the runtime is away, and are counted.
 
-import { Backoff } from "../../src/gc/calls.ts";
 import { PassMemory } from "../../src/gc/pass-memory.ts";
 import type { Engine } from "../../src/gc/ports.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
@@ -108,7 +107,6 @@ export function simEngine(ports: SimPorts): Engine {
     // Logs, hooks and locks have no part in a simulated life.
     ...fake,
     observe: {
-      silent: new Backoff(clock),
       runtime: reader,
       disk: {
         filesystems: async () => {
@@ -191,7 +189,6 @@ function readerOf({ node, record, weather }: SimPorts): Engine["observe"]["runti
       return {
         id,
         imageVolumes: [],
-        finishedAt: null,
         state: container.state,
         labels: { "io.kubernetes.pod.uid": container.podUid },
         annotations: {},

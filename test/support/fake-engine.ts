@@ -1,7 +1,6 @@
 /** An engine whose world is in memory: what passes and loops are run on in tests. */
 
 import { Announcer } from "../../src/gc/announcer.ts";
-import { Backoff } from "../../src/gc/calls.ts";
 import { PassMemory } from "../../src/gc/pass-memory.ts";
 import { type PassEnd, type PassRequest, runPass } from "../../src/gc/pass.ts";
 import { type ListedRuntime, PodLists } from "../../src/gc/pod-lists.ts";
@@ -275,7 +274,6 @@ function engineOf(world: FakeWorld, record: Record_): Engine {
   };
   return {
     observe: {
-      silent: new Backoff({ monotonicNs: () => world.uptime }),
       runtime,
       disk: {
         filesystems: async () => {
@@ -384,7 +382,6 @@ function engineOf(world: FakeWorld, record: Record_): Engine {
 const detailOf = (container: Container): ContainerDetail => ({
   id: container.id,
   imageVolumes: [],
-  finishedAt: container.state === "exited" ? container.createdAt : null,
   state: container.state,
   labels:
     container.podUid === ""

@@ -17,7 +17,7 @@ import type { Owner } from "./ownership.ts";
 import type { PodJudgement } from "./pods.ts";
 
 export interface ContainerInput {
-  readonly snapshot: Pick<Snapshot, "containers" | "sandboxes" | "containerEnds" | "logs">;
+  readonly snapshot: Pick<Snapshot, "containers" | "sandboxes" | "logs">;
   /** Listed during the pass, after the plan was made. */
   readonly isFresh: boolean;
   readonly pods: PodJudgement;
@@ -126,28 +126,10 @@ function notDead({ container, owner, input: { pods } }: ContainerSubject) {
   return isDeleted ? null : keep({ kind: "not-dead", state: container.state });
 }
 
-const endUnknown = ({ container, input: { snapshot, limits } }: ContainerSubject) =>
-  container.state !== "exited" ||
-  limits.minimumAge === 0n ||
-  snapshot.containerEnds.has(container.id)
-    ? null
-    : keep({ kind: "end-unknown", message: "the runtime did not say when it ended" });
-
-/** Counts from its end, if it has one. Without a minimum age not even an end in the future, by a clock set back since, keeps it. */
-const tooYoung = ({ container, input }: ContainerSubject) =>
-  input.limits.minimumAge === 0n
-    ? null
-    : youngerThanMinimum(
-        input,
-        input.snapshot.containerEnds.get(container.id) ?? container.createdAt,
-      );
-
-const tooYoungSinceCreation = ({ container, input }: ContainerSubject) =>
-  youngerThanMinimum(input, container.createdAt);
-
-/** An instant in the future means that the clock was set back; it counts as young. */
-function youngerThanMinimum({ now, limits: { minimumAge } }: ContainerInput, from: Instant) {
-  const age = since(now, from);
+/** A creation in the future means that the clock was set back; it counts as young, as in the kubelet. */
+function tooYoung({ container, input: { now, limits } }: ContainerSubject) {
+  const { minimumAge } = limits;
+  const age = since(now, container.createdAt);
   return age < minimumAge ? keep({ kind: "too-young", age, minimumAge }) : null;
 }
 
@@ -171,7 +153,7 @@ function podOfLogsDeleted({ owner, listed, input: { pods } }: LogSubject) {
     : keep({ kind: "in-use", what: `${listed} is of its pod` });
 }
 
-/** In the kubelet age counts from creation, nothing is foreign, and a source that is not ready holds back only deleted pods. */
+/** In the kubelet nothing is foreign, and a source that is not ready holds back only deleted pods. */
 export const containerRules: Readonly<
   Record<Compat, Rules<ContainerSubject, ContainerKeepReason, ContainerRemoveReason>>
 > = {
@@ -180,13 +162,12 @@ export const containerRules: Readonly<
     foreign,
     "source-not-ready": sourceNotReady,
     "not-dead": notDead,
-    "end-unknown": endUnknown,
     "too-young": tooYoung,
     "pod-gone": podDeleted,
   }),
   kubelet: Object.entries({
     running,
-    "too-young": tooYoungSinceCreation,
+    "too-young": tooYoung,
     "pod-gone": podDeletedIfReady,
   }),
 };

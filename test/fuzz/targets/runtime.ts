@@ -89,7 +89,6 @@ const list: Target = {
 const status = {
   id: "a",
   state: 2,
-  finished_at: "9223372036854775807",
   log_path: "/var/log/pods/d_web_uid/c/0.log",
   labels,
   annotations: labels,

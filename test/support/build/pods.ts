@@ -94,8 +94,6 @@ export function inputOf(node: Node, change: Partial<ContainerInput> = {}): Conta
     snapshot: {
       containers,
       sandboxes: node.sandboxes ?? [],
-      containerEnds:
-        node.containerEnds ?? new Map(containers.map((one) => [one.id, one.createdAt])),
       logs: node.logs ?? null,
     },
     isFresh: false,

@@ -131,7 +131,6 @@ export function aSnapshot(change: Partial<Snapshot> = {}): Snapshot {
       version: "1.7.24",
       apiVersion: "v1",
       sandboxImages: [],
-      instance: "1",
     },
     images: [],
     containers: [],
@@ -139,7 +138,6 @@ export function aSnapshot(change: Partial<Snapshot> = {}): Snapshot {
     imageVolumes: new Map(
       (change.containers ?? []).map((one) => [one.id, { kind: "unsupported" as const }]),
     ),
-    containerEnds: new Map(),
     resolutions: new Map(),
     filesystems: [aFilesystem()],
     pods: { kind: "none", why: "a test" },

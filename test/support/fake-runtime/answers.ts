@@ -85,7 +85,6 @@ export function containerMessage(speaker: Speaker, container: ContainerDescripti
 }
 
 export function containerStatusMessage(speaker: Speaker, container: ContainerDescription): object {
-  const hasEnded = container.state === "exited" || container.finishedAt !== undefined;
   const volumes = (container.imageVolumes ?? []).map((image, index) => ({
     container_path: `/volumes/${index}`,
     readonly: true,
@@ -94,7 +93,7 @@ export function containerStatusMessage(speaker: Speaker, container: ContainerDes
   return {
     ...containerMessage(speaker, container),
     started_at: nanoseconds(container.createdAt ?? defaultTime).toString(),
-    finished_at: hasEnded ? nanoseconds(container.finishedAt ?? defaultTime).toString() : "0",
+    finished_at: container.state === "exited" ? nanoseconds(defaultTime).toString() : "0",
     mounts: [{ container_path: "/etc/hosts", host_path: "/var/lib/hosts" }, ...volumes],
   };
 }

@@ -46,7 +46,6 @@ export interface ContainerDescription {
   readonly attempt?: number;
   readonly state?: "created" | "running" | "exited" | "unknown";
   readonly createdAt?: Time;
-  readonly finishedAt?: Time;
   /** What it was created from: an image's ID, tag or digest. */
   readonly image: string;
   /** By default the ID of the image that `image` names. */
