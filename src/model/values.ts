@@ -24,6 +24,7 @@ export const compared = <Value extends bigint | number | string>(
 ): number => (one === other ? 0 : one < other ? -1 : 1);
 
 export const smaller = (one: bigint, other: bigint): bigint => (one < other ? one : other);
+export const larger = (one: bigint, other: bigint): bigint => (one < other ? other : one);
 
 export const atLeastZero = (amount: bigint): bigint => (amount > 0n ? amount : 0n);
 

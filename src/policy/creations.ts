@@ -69,12 +69,8 @@ export function startingPods(
 
 const indexed = byParts(({ sandboxes, containers }: Lists) => {
   const ready = sandboxes.filter(({ state }) => state === "ready");
-  const newest = new Map<PodUid, Sandbox>();
-  for (const sandbox of ready) {
-    const other = newest.get(podOf(sandbox));
-    if (other === undefined || other.createdAt < sandbox.createdAt)
-      newest.set(podOf(sandbox), sandbox);
-  }
+  const oldestFirst = ready.toSorted((one, other) => compared(one.createdAt, other.createdAt));
+  const newest = new Map(oldestFirst.map((sandbox) => [podOf(sandbox), sandbox]));
   const bySandbox = Map.groupBy(containers, ({ sandboxId }) => sandboxId);
   return { newest, bySandbox, empty: ready.filter(({ id }) => !bySandbox.has(id)) };
 });

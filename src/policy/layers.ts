@@ -86,26 +86,18 @@ export class Layers {
 
   /** For each of these images, the place of the last one that has all of its layers. */
   lastPlaces(order: readonly ImageId[]): ReadonlyMap<ImageId, number> {
-    const last = new Map<Chain, number>();
+    const last = new Map<Chain | undefined, number>();
     for (const [place, id] of order.entries())
       for (const chain of downFrom(this.#members.get(id)?.end ?? null)) last.set(chain, place);
-    return new Map(
-      order.map((id, place) => {
-        const end = this.#members.get(id)?.end;
-        return [id, end === undefined ? place : (last.get(end) ?? place)];
-      }),
-    );
+    return new Map(order.map((id, place) => [id, last.get(this.#members.get(id)?.end) ?? place]));
   }
 
   /** Whether one of these images has all layers of another one. */
   coveredBy(ids: Iterable<ImageId>): (id: ImageId) => boolean {
-    const covered = new Set<Chain>();
+    const covered = new Set<Chain | undefined>();
     for (const id of ids)
       for (const chain of downFrom(this.#members.get(id)?.end ?? null)) covered.add(chain);
-    return (id) => {
-      const end = this.#members.get(id)?.end;
-      return end !== undefined && covered.has(end);
-    };
+    return (id) => covered.has(this.#members.get(id)?.end);
   }
 
   /** What these images take by their sizes: each layer once, a shared one as large as the sizes allow. */
@@ -151,17 +143,13 @@ function* downFrom(end: Chain | null): Generator<Chain> {
   for (let chain = end; chain !== null; chain = chain.below) yield chain;
 }
 
-/** The size of the smallest image that ends here, else in proportion between the one below and the smallest above. */
-function sizeOf(chain: Chain): bigint {
-  const ending = chain.images.find(({ end }) => end === chain);
-  if (ending !== undefined) return ending.sizeBytes;
-  const [smallest] = chain.images;
+/** That of the smallest image that ends here, else an equal share of what the smallest one has beyond the chain below. */
+function sizeOf({ images, below, layers }: Chain): bigint {
+  const smallest = images.find(({ end }) => end.layers === layers) ?? images[0];
   if (smallest === undefined) return 0n;
-  const base = [...downFrom(chain.below)].find((one) => one.images.some(({ end }) => end === one));
-  const [baseBytes, baseLayers] = [base?.sizeBytes ?? 0n, base?.layers ?? 0];
-  const share = atLeastZero(smallest.sizeBytes - baseBytes);
-  const [own, all] = [chain.layers - baseLayers, smallest.end.layers - baseLayers];
-  return baseBytes + (share * BigInt(own)) / BigInt(all);
+  const belowBytes = below?.sizeBytes ?? 0n;
+  const share = atLeastZero(smallest.sizeBytes - belowBytes);
+  return belowBytes + share / BigInt(smallest.end.layers - layers + 1);
 }
 
 /** One sequence of removals, of images that are there. */
@@ -209,10 +197,9 @@ class Removals {
 
   #smallestOf(chain: Chain): Member | null {
     let at = this.#passed.get(chain) ?? 0;
-    for (; at < chain.images.length; at += 1) {
-      const member = chain.images[at];
-      if (member !== undefined && this.#left.has(member.id)) break;
-    }
+    const isGone = (member: Member | undefined): boolean =>
+      member !== undefined && !this.#left.has(member.id);
+    while (isGone(chain.images[at])) at += 1;
     this.#passed.set(chain, at);
     return chain.images[at] ?? null;
   }

@@ -12,10 +12,6 @@ export function rememberOrigins(
   images: readonly Pick<Image, "id">[],
   read: ReadonlyMap<ImageId, ImageOrigin>,
 ): Origins {
-  // Nearly always every image is known, and nothing else is.
-  const isWhole = images.length === known.origins.size && read.size === 0;
-  if (isWhole && images.every(({ id }) => known.origins.has(id)))
-    return { origins: known.origins, layers: known.layers };
   const listed = new Set(images.map(({ id }) => id));
   const origins = new Map([...known.origins].filter(([id]) => listed.has(id)));
   const fresh = [...read].filter(([id]) => listed.has(id) && !origins.has(id));

@@ -9,7 +9,8 @@ import {
 } from "../model/ledger.ts";
 import type { MemoryLimits } from "../model/limits.ts";
 import type { Image, Snapshot } from "../model/snapshot.ts";
-import { type Instant, type ObservedTime, watched } from "../model/time.ts";
+import { duration, type Instant, type ObservedTime, watched } from "../model/time.ts";
+import { larger } from "../model/values.ts";
 import { ageNow, isSameBoot } from "./age-clock.ts";
 import { keyed } from "./by-object.ts";
 import { distinctImages, namesText } from "./image/image-index.ts";
@@ -44,8 +45,9 @@ export function remember(given: Remember): Ledger {
     bootId: clocks.bootId,
     observedAt: clocks.wall,
     // Or the time in between would count twice.
-    uptime:
-      isSameBoot(ledger, clocks) && ledger.uptime > clocks.uptime ? ledger.uptime : clocks.uptime,
+    uptime: isSameBoot(ledger, clocks)
+      ? duration(larger(ledger.uptime, clocks.uptime))
+      : clocks.uptime,
     watched: now,
     ageRestartedWatched: ledger.ageRestartDue ? now : ledger.ageRestartedWatched,
     ageRestartDue: false,

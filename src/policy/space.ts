@@ -8,7 +8,7 @@ import type { Compat, ImageLimits } from "../model/limits.ts";
 import type { DiskUsage, Futility, ImageTarget, PlanNote } from "../model/plan.ts";
 import type { ImageBlock } from "../model/reason.ts";
 import type { DiskReading, Filesystem, RuntimeInfo, Snapshot } from "../model/snapshot.ts";
-import { atLeastZero, smaller } from "../model/values.ts";
+import { atLeastZero, larger, smaller } from "../model/values.ts";
 import { imageUseOf, inUseOf } from "./disk.ts";
 
 /** A target on a filesystem, in bytes or in inodes. */
@@ -103,7 +103,7 @@ function spaceFault(
 ): string | null {
   if (capacityBytes <= 0n)
     return `the image filesystem at ${path} reports a capacity of ${capacityBytes} bytes`;
-  const rounding = capacityBytes / 1000n > 4096n ? capacityBytes / 1000n : 4096n;
+  const rounding = larger(capacityBytes / 1000n, 4096n);
   const isPlausible = compat === "kubelet" || availableBytes <= capacityBytes + rounding;
   if (availableBytes >= 0n && isPlausible) return null;
   // Without the figure that differs each time: what lasts is reported once.

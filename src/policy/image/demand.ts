@@ -2,13 +2,13 @@
 
 import type { Futility, ImageTarget } from "../../model/plan.ts";
 import type { ImageBlock, ImageTrigger } from "../../model/reason.ts";
+import { compared } from "../../model/values.ts";
 import { breakdownOf } from "../disk.ts";
 import type { Facts } from "../facts.ts";
 import { layersOf } from "../origins.ts";
 import {
   budgetTargets,
   type DiskJudgement,
-  type DiskTarget,
   freeTargets,
   futilityOf,
   judgeDisks,
@@ -79,12 +79,12 @@ export function removalDemand(facts: Facts, judgement: Judgement): RemovalDemand
 /** One for each filesystem and unit, with the largest need. */
 function futileBlocks(futility: readonly Futility[]): readonly OutOfReach[] {
   const needOf = (one: Futility): bigint => one.inodes?.needed ?? one.neededBytes;
-  const largest = new Map<string, Futility>();
-  for (const one of futility) {
-    const key = `${one.inodes === undefined ? "bytes" : "inodes"} ${one.filesystem}`;
-    const before = largest.get(key);
-    if (one.futile && (before === undefined || needOf(one) > needOf(before))) largest.set(key, one);
-  }
+  const smallestFirst = futility
+    .filter(({ futile }) => futile)
+    .toSorted((one, other) => compared(needOf(one), needOf(other)));
+  const largest = new Map(
+    smallestFirst.map((one) => [JSON.stringify([one.filesystem, "inodes" in one]), one]),
+  );
   return Array.from(largest.values(), ({ filesystem, boundBytes, neededBytes, inodes }) => ({
     kind: "futile",
     filesystem,
@@ -130,21 +130,19 @@ function futilityOfTargets(
   { images, usage }: Judgement,
 ): ReadonlyMap<ImageTarget, Futility> {
   const judged = new Map<ImageTarget, Futility>();
-  for (const target of targets) {
-    if (!("device" in target)) continue;
-    const filesystem = snapshot.filesystems.find(({ device }) => device === target.device);
-    if (filesystem === undefined) continue;
-    const layers = layersOf(snapshot.images, ledger);
-    const unused = images().flatMap(({ image }) => (usage.users.has(image.id) ? [] : [image]));
-    const given = {
-      snapshot,
-      unusedBytes: layers.sizeOf(unused),
-      breakdown: breakdownOf(filesystem, { ...snapshot, layers }),
-    };
-    judged.set(target, futilityOf(target, filesystem, given));
-  }
+  for (const target of targets)
+    for (const filesystem of snapshot.filesystems) {
+      if (!("device" in target) || target.device !== filesystem.device) continue;
+      const layers = layersOf(snapshot.images, ledger);
+      const unused = images().flatMap(({ image }) => (usage.users.has(image.id) ? [] : [image]));
+      const given = {
+        snapshot,
+        unusedBytes: layers.sizeOf(unused),
+        breakdown: breakdownOf(filesystem, { ...snapshot, layers }),
+      };
+      judged.set(target, futilityOf(target, filesystem, given));
+    }
   return judged;
 }
 
-const isOfPressure = (target: ImageTarget): target is DiskTarget =>
-  "device" in target && target.trigger.kind === "pressure";
+const isOfPressure = ({ trigger }: ImageTarget): boolean => trigger.kind === "pressure";

@@ -154,14 +154,13 @@ function choiceOf(choosing: Choosing): Choice {
     ...basesAfterTheirImages(sharing.free, layers).map((one) => ({ ...one, triggers })),
   ];
   const removals = layers.removals();
-  const candidates = ordered.map((one): ImageCandidate => ({
+  const candidates = ordered.map((one) => ({
     image: one.image,
     record: one.record,
     triggers: one.triggers,
     tried: one.tried,
     unusedFor: unusedFor(one.record, ledger.watched),
     estimateBytes: removals.remove(one.image.id) ?? one.image.sizeBytes,
-    expected: false,
   }));
   return {
     candidates: withExpected(candidates, demand.targets),
@@ -251,12 +250,12 @@ function notesOf(facts: Facts, demand: RemovalDemand, isIdle: boolean): readonly
 
 /** Marks the candidates up to the estimated stop. The pass itself stops by measurement. */
 export function withExpected(
-  candidates: readonly ImageCandidate[],
+  candidates: readonly Omit<ImageCandidate, "expected">[],
   targets: readonly ImageTarget[],
 ): readonly ImageCandidate[] {
   let sum = 0n;
   return candidates.map((candidate) => {
-    const forAge = candidate.triggers.some(({ kind }) => kind === "age");
+    const forAge = candidate.triggers[0]?.kind === "age";
     const expected = forAge || targets.some((target) => !isMetBy(target, sum));
     if (expected) sum += candidate.estimateBytes;
     return { ...candidate, expected };

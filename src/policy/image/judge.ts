@@ -6,7 +6,7 @@ import type { ImageCandidate, Plan, Selection } from "../../model/plan.ts";
 import type { ImageBlock, ImageKeepReason } from "../../model/reason.ts";
 import type { Image, KeepProblem } from "../../model/snapshot.ts";
 import { plus, watchedSince } from "../../model/time.ts";
-import { once } from "../../model/values.ts";
+import { compared, once } from "../../model/values.ts";
 import { startingPods } from "../creations.ts";
 import type { AgesFrom, Facts } from "../facts.ts";
 import { compileKeepRules } from "../keep/keep.ts";
@@ -60,7 +60,7 @@ export function judgeImages(
     ),
     keep,
     sandbox: sandboxNames(snapshot, limits.infraImages),
-    places: limits.keepPerRepository > 0 ? repositoryPlaces(images()) : new Map(),
+    places: once(() => repositoryPlaces(images())),
     selected:
       selection === null
         ? null
@@ -117,7 +117,7 @@ export function recheckImages(facts: Facts): Recheck {
     const isRenamed = namesText(subject.image) !== namesText(image);
     if (isRenamed && facts.limits.images.compat === "none")
       return changed("its tags or digests changed");
-    const forAge = triggers.some(({ kind }) => kind === "age");
+    const forAge = triggers[0]?.kind === "age";
     const { reason } = protectionOf(subject, context, forAge ? "age" : "any");
     if (reason !== null || forAge || isByName(facts.purpose)) return reason;
     // One that may go itself, such as a twin, does not count.
@@ -155,8 +155,8 @@ function blockedBy(block: ImageBlock): ImageKeepReason {
       : block.kind === "keep-rules-invalid"
         ? block.problems.map(({ source, message }) => `${source}: ${message}`)
         : [];
-  if (faults.length === 0) return { kind: "blocked", block: block.kind };
-  return { kind: "blocked", block: block.kind, detail: faults.join("; ") };
+  const detail = faults.length > 0 && { detail: faults.join("; ") };
+  return { kind: "blocked", block: block.kind, ...detail };
 }
 
 /** The blocks of images, in the order in which they are reported; empty if images may be removed. */
@@ -190,10 +190,11 @@ export function startingBlock({
   const pods = startingPods(snapshot, podDirectories, observedAt).filter(
     ({ uid }) => !awaited.has(uid),
   );
-  if (pods.length === 0) return null;
   const remaining = pods
     .map((pod) => pod.remaining)
-    .reduce((most, one) => (one > most ? one : most));
+    .toSorted(compared)
+    .at(-1);
+  if (remaining === undefined) return null;
   return { kind: "pod-starting", pods, remaining, until: plus(observedAt, remaining) };
 }
 

@@ -10,7 +10,7 @@ import {
   type ObservedTime,
   watchedSince,
 } from "../../model/time.ts";
-import { atLeastZero } from "../../model/values.ts";
+import { atLeastZero, smaller } from "../../model/values.ts";
 import { AGE_RESTART_MAX } from "../age-clock.ts";
 import {
   imageNames,
@@ -29,7 +29,7 @@ export interface ProtectionContext {
   readonly released: ReadonlySet<ImageId>;
   readonly keep: CompiledKeepRules;
   readonly sandbox: readonly SandboxName[];
-  readonly places: ReadonlyMap<ImageId, RepositoryPlace>;
+  readonly places: () => ReadonlyMap<ImageId, RepositoryPlace>;
   /** The selection of a removal by hand; `null`: no limit. */
   readonly selected: ReadonlySet<ImageId> | null;
   readonly now: Instant;
@@ -135,7 +135,7 @@ function recentInRepository(
   { image }: Ranked,
   { places, limits }: ProtectionContext,
 ): ImageKeepReason | null {
-  const place = places.get(image.id);
+  const place = places().get(image.id);
   if (place === undefined || place.place > limits.keepPerRepository) return null;
   return { kind: "keep-per-repository", ...place, limit: limits.keepPerRepository };
 }
@@ -159,7 +159,7 @@ function tooYoung({ record }: Ranked, context: ProtectionContext): ImageKeepReas
   // The kubelet compares no names, and what it has forgotten is new.
   for (const restart of compat === "kubelet" ? [] : restarts) {
     if (restart === null || restart <= record.firstSeenWatched) continue;
-    const least = minimumAge < AGE_RESTART_MAX ? minimumAge : AGE_RESTART_MAX;
+    const least = duration(smaller(minimumAge, AGE_RESTART_MAX));
     const age = ageSince(restart);
     if (age < least) return { kind: "too-young", age, minimumAge: least, restarted: true };
   }

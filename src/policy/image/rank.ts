@@ -4,8 +4,14 @@ import type { ImageId } from "../../model/ids.ts";
 import type { ImageRecord, Ledger } from "../../model/ledger.ts";
 import type { Compat } from "../../model/limits.ts";
 import type { Image } from "../../model/snapshot.ts";
-import { type Duration, duration, type ObservedTime, watchedSince } from "../../model/time.ts";
-import { atLeastZero, compared } from "../../model/values.ts";
+import {
+  type Duration,
+  duration,
+  type ObservedTime,
+  watched,
+  watchedSince,
+} from "../../model/time.ts";
+import { atLeastZero, compared, larger } from "../../model/values.ts";
 import { parseReference } from "./reference.ts";
 
 export interface Ranked {
@@ -45,11 +51,8 @@ const NEVER = -(2n ** 63n);
 const LAST = 2n ** 63n;
 
 /** The later of first seen and last used, in observed time. */
-function unusedSince({ firstSeenWatched, lastUsedWatched }: ImageRecord): ObservedTime {
-  return lastUsedWatched !== null && lastUsedWatched > firstSeenWatched
-    ? lastUsedWatched
-    : firstSeenWatched;
-}
+const unusedSince = ({ firstSeenWatched, lastUsedWatched }: ImageRecord): ObservedTime =>
+  watched(larger(firstSeenWatched, lastUsedWatched ?? firstSeenWatched));
 
 /** Observed time since then; never negative. */
 export const unusedFor = (record: ImageRecord, now: ObservedTime): Duration =>
