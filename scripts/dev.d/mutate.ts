@@ -4,7 +4,7 @@
 // test/conformance for src/policy/kubelet) pass. Prints survivors and the score. Run it after changing the rules, and
 // kill each survivor by a test unless the change makes no difference.
 //
-//   --one-of N       tries every Nth mutant (1)
+//   --one-of N       tries one of N mutants, chosen by their text, so that other changes leave the sample as it is (1)
 //   --floor PERCENT  exits 1 if fewer are killed (85)
 //   --minutes N      tries no more mutants after this time
 
@@ -12,6 +12,8 @@ import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } f
 import { cpus } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+
+import { compared } from "../../src/model/values.ts";
 
 /** What stands in the source, and what stands there instead; a space on both sides makes it an operator. */
 const operators: readonly (readonly [RegExp, string])[] = [
@@ -43,6 +45,7 @@ type Mutant = {
   readonly line: number;
   readonly text: string;
   readonly shown: string;
+  readonly hash: bigint;
 };
 
 /** A test that runs for so long hangs. */
@@ -65,8 +68,11 @@ async function main(): Promise<number> {
   const files = [...new Bun.Glob("src/policy/**/*.ts").scanSync(".")]
     .filter((file) => positionals.length === 0 || positionals.some((it) => file.startsWith(it)))
     .toSorted();
-  const every = Number(values["one-of"]);
-  const all = files.flatMap(mutantsOf).filter((_, index) => index % every === 0);
+  const all = files
+    .flatMap(mutantsOf)
+    .filter(({ hash }) => hash % BigInt(values["one-of"]) === 0n)
+    // If time is short, of every file some.
+    .toSorted((one, other) => compared(one.hash, other.hash));
   const deadlineMs = performance.now() + Number(values.minutes) * 60_000;
   const waiting = all.values();
   const survivors: Mutant[] = [];
@@ -101,7 +107,9 @@ function mutantsOf(file: string): readonly Mutant[] {
   const lines = source.split("\n");
   return lines.flatMap((text, index) => {
     if (/^\s*(?:\/\/|\/\*|\*|import\b|export \{|(?:export )?type\b|\| )/.test(text)) return [];
-    const code = text.replaceAll(/"[^"]*"/g, (quoted) => `"${"·".repeat(quoted.length - 2)}"`);
+    const masked = (quoted: string): string =>
+      quoted.replaceAll(/\$\{[^}]*\}|[^]/g, (it) => (it.length > 1 ? it : "·"));
+    const code = text.replaceAll(/"[^"]*"|`[^`]*`/g, masked);
     return operators.flatMap(([from, to]) =>
       [...code.matchAll(from)].map(({ index: at, 0: found }) => {
         const mutated = text.slice(0, at) + to + text.slice(at + found.length);
@@ -110,6 +118,7 @@ function mutantsOf(file: string): readonly Mutant[] {
           line: index + 1,
           text: lines.with(index, mutated).join("\n"),
           shown: mutated.trim(),
+          hash: Bun.hash.wyhash(`${file}\n${mutated.trim()}`),
         };
       }),
     );

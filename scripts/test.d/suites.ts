@@ -68,7 +68,7 @@ export const suites: readonly Suite[] = [
   },
   {
     name: "mutants",
-    run: { executable: "scripts/dev", words: ["mutate", "--one-of", "20", "--minutes", "4"] },
+    run: { executable: "scripts/dev", words: ["mutate", "--one-of", "4", "--minutes", "4"] },
     testSeconds: 60,
     suiteMinutes: 10,
   },
