@@ -114,6 +114,14 @@ describe.each(pages.map((page) => [page] as const))("%s", (page) => {
     expect(named.filter((word) => !known.has(word))).toEqual([]);
   });
 
+  test("names only files and folders that exist", () => {
+    const paths = Array.from(
+      textOf(page).matchAll(/`((?:src|test|scripts|deploy)\/[\w./-]*)[` ]/g),
+      ([, path = ""]) => path,
+    );
+    expect(paths.filter((path) => !existsSync(join(root, path)))).toEqual([]);
+  });
+
   test("has no broken link", () => {
     const links = Array.from(textOf(page).matchAll(/\]\(([^)]+)\)/g), ([, target = ""]) => target);
     const dead = links
