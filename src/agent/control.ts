@@ -1,7 +1,6 @@
 /** What the agent answers over HTTP, by path, and how a command queries it over the control socket. */
 
 import { printedJson } from "../report/document.ts";
-import { imageListDocument, type ImageListReport } from "../report/images.ts";
 import { statusDocument, type StatusReport, statusTable } from "../report/status.ts";
 import { clean, type Screen } from "../report/terminal.ts";
 
@@ -19,7 +18,6 @@ export interface HttpProviders {
   /** Whether the runtime answers and the ledger is loaded. */
   readiness(): readonly HealthCheck[];
   status(): StatusReport;
-  images(): ImageListReport;
 }
 
 /** `metrics`: others can reach this address, so it reveals no image and no configuration. */
@@ -67,7 +65,6 @@ const ROUTES: Readonly<Record<Surface, Routes>> = {
     "/status": (from) => json(printedJson(statusDocument(from.status()))),
     "/status.txt": (from, url) =>
       plain(200, statusTable(statusDocument(from.status()), screenFrom(url))),
-    "/images": (from) => json(printedJson(imageListDocument(from.images()))),
   },
 };
 

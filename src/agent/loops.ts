@@ -14,7 +14,6 @@ import type { LoopName, Pass } from "../model/pass.ts";
 import type { ImageTarget } from "../model/plan.ts";
 import type { ImageBlock } from "../model/reason.ts";
 import type { MeasuredFilesystem } from "../model/reports.ts";
-import { type Image, largerFirst } from "../model/snapshot.ts";
 import { duration, type Instant } from "../model/time.ts";
 import { noPressure, type PressureVerdict } from "../policy/pressure/thresholds.ts";
 import { collectsImages } from "../policy/space.ts";
@@ -28,9 +27,8 @@ export type AgentConfig = Pick<Config, "periods"> & {
 /** Read by status, health and metrics, written only by the loops. */
 export interface AgentState {
   readonly loops: readonly LoopState[];
-  /** Largest first, as of `cachedAt`. */
-  readonly images: readonly Image[];
-  readonly cachedAt: Instant | null;
+  /** By the last list; `null`: none yet. */
+  readonly images: { readonly count: number; readonly sizeBytes: bigint } | null;
   readonly seen: Seen | null;
   /** The filesystems of `seen`, as last measured by an observation or the pressure check. */
   readonly filesystems: readonly MeasuredFilesystem[];
@@ -48,8 +46,7 @@ export interface AgentState {
 /** Before anything was observed. */
 export const emptyState: AgentState = {
   loops: [],
-  images: [],
-  cachedAt: null,
+  images: null,
   seen: null,
   filesystems: [],
   pressure: null,
@@ -132,8 +129,8 @@ export class Agent {
   async #refreshCache(signal: AbortSignal): Promise<null> {
     const { engine } = this.#loops["image-cache"];
     const listed = await engine.observe.runtime.listImages(signal);
-    const images = listed.toSorted(largerFirst);
-    this.#noteAnswer({ images, cachedAt: this.#now() });
+    const sizeBytes = listed.reduce((sum, image) => sum + image.sizeBytes, 0n);
+    this.#noteAnswer({ images: { count: listed.length, sizeBytes } });
     seeListed(engine, listed);
     return null;
   }

@@ -12,7 +12,6 @@ import { hostAndPort } from "../model/values.ts";
 import { readClocks, wallClock } from "../node/clock.ts";
 import { prepare } from "../node/files.ts";
 import { ageNow } from "../policy/age-clock.ts";
-import { type ImageListReport, unjudged } from "../report/images.ts";
 import type { FilesystemStatus, StatusReport } from "../report/status.ts";
 import type { Recorder } from "../state/recorder.ts";
 import type { CommandServer } from "./commands.ts";
@@ -118,17 +117,11 @@ export class StatusServer implements HttpProviders {
     return [...held, ...readinessOf(this.#attached?.agent.state() ?? null, this.#connectError)];
   }
 
-  images(): ImageListReport {
-    const { cachedAt, images } = this.#attached?.agent.state() ?? emptyState;
-    return { observedAt: cachedAt ?? this.#options.startedAt, entries: unjudged(images) };
-  }
-
   status(): StatusReport {
     const { world, config, startedAt } = this.#options;
     const attached = this.#attached;
     const state = attached?.agent.state() ?? emptyState;
     const { seen, images, pressure } = state;
-    const sizeBytes = images.reduce((sum, image) => sum + image.sizeBytes, 0n);
     return {
       version: world.build.version,
       pid: world.self.pid,
@@ -154,7 +147,7 @@ export class StatusServer implements HttpProviders {
         limit: one.limit,
         due: pressure?.due.includes(one) ?? false,
       })),
-      images: state.cachedAt === null ? null : { count: images.length, sizeBytes },
+      images,
       deadContainers: seen?.deadContainers ?? null,
       events: this.#events,
       values: valuesOf(config),

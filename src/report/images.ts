@@ -51,12 +51,6 @@ export const entriesOf = (
     })),
   ]);
 
-/** Images as listed, not judged: what the agent serves from its cache. */
-export const unjudged = (images: readonly Image[]): readonly ImageListEntry[] =>
-  largestFirst(
-    images.map((image) => ({ image, record: null, reason: null, place: null, users: [] })),
-  );
-
 const largestFirst = (entries: readonly ImageListEntry[]): readonly ImageListEntry[] =>
   entries.toSorted((one, other) => largerFirst(one.image, other.image));
 

@@ -218,9 +218,9 @@ describe("health", () => {
     await sim.run(4 * MINUTE);
     expect(sim.record.removals).toHaveLength(1);
     expect(problems(sim)).toEqual([]);
-    const before = sim.agent.state().cachedAt ?? 0n;
+    const before = loopOf(sim, "image-cache").lastEndedAt ?? 0n;
     await sim.run(7 * MINUTE);
-    expect(sim.agent.state().cachedAt ?? 0n).toBeGreaterThan(before);
+    expect(loopOf(sim, "image-cache").lastEndedAt ?? 0n).toBeGreaterThan(before);
     expect(problems(sim)).toEqual([
       expect.stringMatching(/: no run and no removal ended for \d+ s$/),
     ]);

@@ -10,8 +10,7 @@ import { type HttpServer, serve } from "../../src/agent/http.ts";
 import { askAgent } from "../../src/engine/client.ts";
 import { HostError } from "../../src/model/errors.ts";
 import { socketFiles as files } from "../../src/node/files.ts";
-import { unjudged } from "../../src/report/images.ts";
-import { image, NOW, status, terminal } from "../report/build.ts";
+import { status, terminal } from "../report/build.ts";
 import { until } from "../support/containerd/until.ts";
 import { failureOf as thrownBy } from "../support/failure.ts";
 import { scratch } from "../support/scratch.ts";
@@ -21,7 +20,6 @@ const providers = (differences: Partial<HttpProviders> = {}): HttpProviders => (
   health: () => [{ name: "image-gc", problem: null }],
   readiness: () => [{ name: "runtime", problem: null }],
   status: () => status(),
-  images: () => ({ observedAt: NOW, entries: unjudged([image(1)]) }),
   ...differences,
 });
 
@@ -83,14 +81,13 @@ describe("the control socket", () => {
     expect(existsSync(path)).toBe(false);
   });
 
-  test("serves metrics, health, status and images", async () => {
+  test("serves metrics, health and status", async () => {
     await served();
     const metrics = await asked("/metrics");
     expect(metrics.headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");
     expect(await metrics.text()).toBe("crigc_hold 0\n");
     expect(await (await asked("/healthz")).text()).toBe("ok      image-gc\npassed\n");
     expect(await (await asked("/status")).json()).toMatchObject({ kind: "Status" });
-    expect(await (await asked("/images")).json()).toMatchObject({ kind: "ImageList", count: 1 });
   });
 
   test("draws tables for the client's terminal, and plain ones for an invalid width", async () => {
@@ -203,9 +200,9 @@ async function exchange(port: number, texts: Iterable<string>, lateMs = 0): Prom
 
 test("the metrics address serves metrics and health, and says nothing of images or configuration", async () => {
   const base = `http://127.0.0.1:${await metricsPort()}`;
-  const paths = ["/metrics", "/readyz", "/status", "/images"];
+  const paths = ["/metrics", "/readyz", "/status"];
   const statuses = paths.map(async (it) => (await fetch(base + it)).status);
-  expect(await Promise.all(statuses)).toEqual([200, 200, 404, 404]);
+  expect(await Promise.all(statuses)).toEqual([200, 200, 404]);
 });
 
 test("too many connections close the oldest, and a new client is still answered", async () => {

@@ -5,7 +5,7 @@ import { expect, test } from "bun:test";
 import type { Plan } from "../../src/model/plan.ts";
 import { minutes, seconds } from "../../src/model/time.ts";
 import { gcDocument, gcTable } from "../../src/report/gc.ts";
-import { entriesOf, imageListDocument, imageListTable, unjudged } from "../../src/report/images.ts";
+import { entriesOf, imageListDocument, imageListTable } from "../../src/report/images.ts";
 import { passSummary } from "../../src/report/pass-words.ts";
 import { planTable } from "../../src/report/plan-table.ts";
 import { planDocument } from "../../src/report/plan.ts";
@@ -86,6 +86,8 @@ test("an image that no rule keeps is kept by nothing, with its place in the orde
 });
 
 test("images of equal size are listed by ID in descending order", () => {
-  const same = [1, 2, 3].map((seed) => image(seed, { sizeBytes: 5n }));
-  expect(unjudged(same).map((it) => it.image.id)).toEqual(same.map(({ id }) => id).toReversed());
+  const candidates = [1, 2, 3].map((seed) => candidate(seed));
+  const same = candidates.map((it) => ({ ...it, image: { ...it.image, sizeBytes: 5n } }));
+  const listed = entriesOf(imagePlan({ kept: [], candidates: same }));
+  expect(listed.map((it) => it.image.id)).toEqual(same.map((it) => it.image.id).toReversed());
 });
