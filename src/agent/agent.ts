@@ -35,10 +35,9 @@ class RunningAgent {
   readonly #run: AgentRun;
   readonly #world: ProcessWorld;
   readonly #statusServer: StatusServer;
-  readonly #closers: (() => void | Promise<void>)[] = [];
+  readonly #opened = new AsyncDisposableStack();
   readonly #log: Log;
   readonly #commands: CommandServer;
-  readonly #locks: Lock[] = [];
   /** `null` until this agent holds the node and is connected. */
   #owner: ((progressed: () => void) => Owner) | null = null;
   /** Why it is not yet. */
@@ -75,14 +74,13 @@ class RunningAgent {
     );
     for (const warning of config.warnings) this.#log.warning(warning);
     await this.#statusServer.listen();
-    this.#closers.push(() => this.#statusServer.close());
-    this.#closers.push(() => this.#locks.toReversed().forEach((lock) => lock.release()));
+    this.#opened.defer(() => this.#statusServer.close());
     try {
       // A second agent ends before it touches anything of the first one.
       await this.#lock((wait) => lockState(config, wait));
       const connected = await this.#connected();
       if (connected === null) return;
-      this.#closers.push(() => connected.runtime.close());
+      this.#opened.defer(() => connected.runtime.close());
       await this.#lock((wait) => lockRuntime(connected.endpoint, wait));
       await this.#runWith(connected, signal);
     } catch (thrown) {
@@ -101,7 +99,7 @@ class RunningAgent {
       startedAt: wallClock(),
       listener: this.#statusServer,
     });
-    this.#closers.push(close);
+    this.#opened.defer(close);
     const agent = new Agent(engine, config);
     this.#statusServer.attach({ agent, engine, recorder });
     if (!config.values.dryRun) this.#serve({ engine, recorder, agent }, connected);
@@ -170,12 +168,13 @@ class RunningAgent {
       this.#statusServer.waiting(message);
       this.#waits = new HostError("lock", `${message}; try again`);
     };
-    this.#locks.push(await take({ waitMs: Infinity, signal: this.#run.signal, onHeld }));
+    const lock = await take({ waitMs: Infinity, signal: this.#run.signal, onHeld });
+    this.#opened.defer(() => lock.release());
     this.#statusServer.waiting(null);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const closer of this.#closers.toReversed()) await closer();
+    await this.#opened.disposeAsync();
   }
 }
 
