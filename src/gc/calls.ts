@@ -1,6 +1,6 @@
 /** Calls of a runtime that may be slow or silent: how many at once and how fast, and when to stop. */
 
-import { failureCode, RuntimeError, wasUnanswered } from "../model/errors.ts";
+import { RuntimeError, wasUnanswered } from "../model/errors.ts";
 import type { RuntimeReader, RuntimeWriter, Timer } from "../model/ports.ts";
 import { mapBounded } from "../model/values.ts";
 
@@ -34,42 +34,6 @@ export async function askAll<T>(
 export class NotAsked extends Error {
   constructor(unanswered: number) {
     super(`not requested, because ${unanswered} other calls got no answer`);
-  }
-}
-
-/** Waits of all refused removals of a pass together; the kubelet's take well under a second each. */
-const OTHERS_PATIENCE_MS = 5_000;
-const OTHERS_PAUSE_MS = 250;
-
-/** What came of a refused removal. `busy`: another removal of the object is still in progress. */
-export type Fate = "gone" | "busy" | "still-there";
-
-/** Removals by the kubelet or an operator of what this pass removes too. */
-export class OthersRemovals {
-  readonly #timer: Timer;
-  readonly #signal: AbortSignal;
-  #leftMs = OTHERS_PATIENCE_MS;
-
-  constructor(timer: Timer, signal: AbortSignal) {
-    this.#timer = timer;
-    this.#signal = signal;
-  }
-
-  /** `isThere` may reject, which leaves the failure as it is. */
-  async fateAfter(failure: unknown, isThere: () => Promise<boolean>): Promise<Fate> {
-    // Asking a runtime that does not answer would take another timeout.
-    if (wasUnanswered(failure)) return "still-there";
-    const otherwise = failureCode(failure) === "busy" ? "busy" : "still-there";
-    try {
-      while (await isThere()) {
-        if (otherwise !== "busy" || this.#leftMs <= 0 || this.#signal.aborted) return otherwise;
-        this.#leftMs -= OTHERS_PAUSE_MS;
-        await this.#timer.sleep(OTHERS_PAUSE_MS, this.#signal);
-      }
-      return "gone";
-    } catch {
-      return otherwise;
-    }
   }
 }
 

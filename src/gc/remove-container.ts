@@ -3,7 +3,7 @@
  * checks it, stops it, removes it.
  */
 
-import { messageOf, wasUnanswered } from "../model/errors.ts";
+import { failureCode, messageOf, wasUnanswered } from "../model/errors.ts";
 import { isSameLog } from "../model/ids.ts";
 import {
   type ContainerItem,
@@ -23,7 +23,6 @@ import type {
 import type { ContainerRemoveReason, SandboxRemoveReason } from "../model/reason.ts";
 import type { Container, Sandbox } from "../model/snapshot.ts";
 import type { Listed } from "../policy/container/ownership.ts";
-import type { Fate, OthersRemovals } from "./calls.ts";
 import type { PodLists } from "./pod-lists.ts";
 import type { Engine } from "./ports.ts";
 import { stopGracefully } from "./stop-pod.ts";
@@ -66,7 +65,6 @@ export interface Removed<Item> {
 }
 
 export interface RemovalPorts extends ContainerExecution {
-  readonly others: OthersRemovals;
   /** Called if a status contradicts the lists, which say too little about its pod then. */
   readonly outdated: () => void;
   /** The containers that are still there, as last listed. */
@@ -104,6 +102,8 @@ export async function removeContainer(
     return ended({ kind: "skipped", what });
   }
 
+  const isThere = async () =>
+    (await ports.runtime.containerDetail(container.id, ports.signal)) !== null;
   const stopFirst = planned.stopFirst && detail.state === "unknown";
   let noted: Pick<Removed<ContainerItem>, "note"> = {};
   if (stopFirst) {
@@ -112,7 +112,7 @@ export async function removeContainer(
       if (ports.signal.aborted) return ended(GIVEN_UP, true);
       if (handlerError !== null) noted = { note: `container ${container.id}: ${handlerError}` };
     } catch (thrown) {
-      const result = await othersResult(thrown, container, ports);
+      const result = await othersResult(thrown, isThere);
       return result === null ? givenUp(thrown, "stop") : ended(result, true);
     }
   }
@@ -121,7 +121,7 @@ export async function removeContainer(
     await ports.writer.removeContainer(container.id);
     ports.lists.containerRemoved(container.id);
   } catch (thrown) {
-    const others = await othersResult(thrown, container, ports);
+    const others = await othersResult(thrown, isThere);
     if (others === null) return { ...failed("remove", thrown, stopFirst), ...noted };
     if (others.kind !== "already-gone") return { ...ended(others, stopFirst), ...noted };
     // Whoever removed it, even this call: nothing else deletes its logs while its pod lives.
@@ -131,24 +131,28 @@ export async function removeContainer(
   return { item: { ...removal, ...logs, result, stopped: stopFirst }, ...noted, unanswered: false };
 }
 
-/** The result of a refused call if somebody else removes the container; `null`: the call has failed. */
+/**
+ * The result of a refused call if the kubelet or an operator removes the same; `null`: it has failed. `isThere` may reject,
+ * which leaves the failure as it is.
+ */
 async function othersResult(
   thrown: unknown,
-  { id }: Container,
-  { runtime, others, signal }: RemovalPorts,
+  isThere: () => Promise<boolean>,
 ): Promise<RemovalResult | null> {
-  const isThere = async () => (await runtime.containerDetail(id, signal)) !== null;
-  return RESULT_OF[await others.fateAfter(thrown, isThere)];
+  const otherwise: RemovalResult | null =
+    failureCode(thrown) === "busy"
+      ? { kind: "skipped", what: "another removal of it is in progress" }
+      : null;
+  // Asking a runtime that does not answer would take another timeout.
+  if (wasUnanswered(thrown)) return null;
+  try {
+    return (await isThere()) ? otherwise : { kind: "already-gone" };
+  } catch {
+    return otherwise;
+  }
 }
 
 export const GIVEN_UP: RemovalResult = { kind: "skipped", what: "the pass was stopped" };
-
-/** `null`: the removal has failed. */
-const RESULT_OF: Readonly<Record<Fate, RemovalResult | null>> = {
-  gone: { kind: "already-gone" },
-  busy: { kind: "skipped", what: "another removal of it is in progress" },
-  "still-there": null,
-};
 
 /** Why the container is no longer the one that was decided on; `null` if it is. */
 function changed(container: Container, detail: ContainerDetail): string | null {
@@ -182,7 +186,7 @@ async function removeLogs(
 export async function removeSandbox(
   sandbox: Sandbox,
   reason: SandboxRemoveReason,
-  ports: Pick<RemovalPorts, "runtime" | "writer" | "lists" | "signal" | "others" | "outdated">,
+  ports: Pick<RemovalPorts, "runtime" | "writer" | "lists" | "signal" | "outdated">,
 ): Promise<Removed<SandboxItem>> {
   const { id } = sandbox;
   const { runtime, writer, signal } = ports;
@@ -210,8 +214,7 @@ export async function removeSandbox(
     // A leftover record has no status before its removal either.
     const isThere = async () =>
       detail === null || (await runtime.sandboxDetail(id, signal)) !== null;
-    const result =
-      step === "status" ? null : RESULT_OF[await ports.others.fateAfter(thrown, isThere)];
+    const result = step === "status" ? null : await othersResult(thrown, isThere);
     return ended(result ?? failedStep(step, thrown), wasUnanswered(thrown));
   }
 }

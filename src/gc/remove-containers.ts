@@ -2,9 +2,9 @@
 
 import { messageOf } from "../model/errors.ts";
 import type { ContainerItem, ContainerOutcome, LogItem, SandboxItem } from "../model/pass.ts";
-import type { ContainerPlan, PlannedContainer } from "../model/plan.ts";
+import type { ContainerPlan } from "../model/plan.ts";
 import { unjudged } from "../policy/container/containers.ts";
-import { OthersRemovals, UNANSWERED_MAX } from "./calls.ts";
+import { UNANSWERED_MAX } from "./calls.ts";
 import {
   Ended,
   type FreshContainerPlan,
@@ -21,10 +21,6 @@ import {
   untouchedLogs,
 } from "./remove-container.ts";
 import { removeLink, removePodLogs } from "./remove-logs.ts";
-import { STOP_GRACE_MAX } from "./stop-pod.ts";
-
-/** All stops of a pass together take at most this many times the longest grace period. */
-const STOPS_IN_SUCCESSION_MAX = 4;
 
 interface Call {
   readonly unanswered: boolean;
@@ -39,21 +35,18 @@ export const removeContainers = (execution: ContainerExecution): Promise<Contain
 class ContainerRemovals {
   readonly #execution: ContainerExecution;
   readonly #fresh: Fresh<FreshContainerPlan>;
-  readonly #others: OthersRemovals;
   readonly #containers: ContainerItem[] = [];
   readonly #sandboxes: SandboxItem[] = [];
   readonly #logs: LogItem[] = [];
   readonly #errors: Set<string>;
   readonly #removed = new Set<string>();
-  #stoppingNs = 0n;
 
   constructor(execution: ContainerExecution) {
-    const { plan, timer, signal } = execution;
+    const { plan } = execution;
     // If the directories could not be read, nothing is known about the files in them either.
     const logs = plan.logsError === null ? execution.logs : null;
     this.#execution = { ...execution, logs };
     this.#fresh = freshContainerPlan(execution);
-    this.#others = new OthersRemovals(timer, signal);
     this.#errors = new Set(unjudged(plan));
   }
 
@@ -92,17 +85,14 @@ class ContainerRemovals {
     );
     const containerIdOf = ({ planned: { container } }: ContainerRemoval): string => container.id;
     await this.#stage("containers", this.#lastLast(planned, containerIdOf), async (removal) => {
-      const { container, stopFirst } = removal.planned;
-      const why = (): string | undefined =>
-        this.#fresh.value.vetoes.get(container.id) ?? this.#tooLong(removal.planned);
+      const { container } = removal.planned;
+      const why = (): string | undefined => this.#fresh.value.vetoes.get(container.id);
       if (!(await this.#mayBegin(() => why() === undefined))) {
         const result = { kind: "skipped", what: why() ?? "" } as const;
         this.#record(this.#containers, { ...removal, ...untouchedLogs, result, stopped: false });
         return null;
       }
-      const startNs = this.#execution.timer.monotonicNs();
       const removed = await removeContainer(removal, this.#removalPorts());
-      if (stopFirst) this.#stoppingNs += this.#execution.timer.monotonicNs() - startNs;
       return this.#ended(container.id, this.#containers, removed);
     });
   }
@@ -110,17 +100,9 @@ class ContainerRemovals {
   #removalPorts() {
     return {
       ...this.#execution,
-      others: this.#others,
       outdated: () => this.#fresh.expire(),
       listed: () => this.#fresh.value.lists.containers.filter(({ id }) => !this.#removed.has(id)),
     };
-  }
-
-  /** Stopping many containers takes long even if each stop is short; the next pass continues. */
-  #tooLong({ stopFirst }: PlannedContainer): string | undefined {
-    const longestNs = STOP_GRACE_MAX * BigInt(STOPS_IN_SUCCESSION_MAX);
-    if (!stopFirst || this.#stoppingNs <= longestNs) return undefined;
-    return "it must be stopped first, and stopping containers took too long in this pass";
   }
 
   #ended<Item extends ContainerItem | SandboxItem>(

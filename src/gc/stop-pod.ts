@@ -16,7 +16,7 @@ import { durationFromMs, toMs } from "../model/time.ts";
 /** A container always gets this long, whatever is recorded and however long the handler took. */
 const GRACE_MIN_SECONDS = 2;
 /** Longer grace periods are cut to this. */
-export const STOP_GRACE_MAX = durationFromMs(30_000);
+const STOP_GRACE_MAX = durationFromMs(30_000);
 const NS_PER_SECOND = 1_000_000_000n;
 
 export interface StopPorts {
