@@ -1,6 +1,6 @@
 /**
- * How values of the model are written as JSON and read back. A record is declared once, field by field: its type, its
- * row in the state file and its part of a recorded node all come from that.
+ * How values of the model are written as JSON and read back. A record is declared once, field by field: its type and
+ * its text in the state files come from that.
  */
 
 import * as v from "valibot";
@@ -16,8 +16,6 @@ export interface Codec<Value> {
   write(this: void, value: Value): unknown;
   /** Suffix of the field's name in the document, if the model's type has a unit. */
   readonly unit?: "Ns";
-  /** The field may be absent, in the model as in the document. */
-  readonly isOptional?: true;
 }
 
 /** The type of what a codec reads and writes. */
@@ -25,18 +23,8 @@ export type Of<C> = C extends Codec<infer Value> ? Value : never;
 
 // oxlint-disable-next-line typescript/no-explicit-any -- the types of fields differ
 type Fields = Readonly<Record<string, Codec<any>>>;
-type OptionalName<F> = {
-  [Name in keyof F]: F[Name] extends { readonly isOptional: true } ? Name : never;
-}[keyof F];
-
-type Flat<T> = { readonly [Name in keyof T]: T[Name] };
-
 /** The record that these fields declare. */
-export type RecordOf<F> = Flat<
-  { [Name in keyof F as Exclude<Name, OptionalName<F>>]: Of<F[Name]> } & {
-    [Name in keyof F as Extract<Name, OptionalName<F>>]?: Of<F[Name]>;
-  }
->;
+export type RecordOf<F> = { readonly [Name in keyof F]: Of<F[Name]> };
 
 /** A document that crigc cannot have written, with the path to the invalid field. */
 export class FieldError extends Error {
@@ -136,17 +124,6 @@ export const sparse = <Value>(of: Codec<Value>): Codec<Value | null> => ({
   ...codec(v.nullish(of.schema, null), (value) => (value === null ? undefined : of.write(value))),
 });
 
-/** A field that may be absent, in the model as in the document. */
-export const optional = <Value>(
-  of: Codec<Value>,
-): Codec<Value> & { readonly isOptional: true } => ({
-  ...of,
-  ...codec(v.exactOptional(of.schema), (value) =>
-    value === undefined ? undefined : of.write(value),
-  ),
-  isOptional: true,
-});
-
 export const list = <Value>(of: Codec<Value>): Codec<readonly Value[]> =>
   codec<readonly Value[]>(v.array(of.schema), (values) => values.map((value) => of.write(value)));
 
@@ -193,23 +170,6 @@ export function record<const F extends Fields>(fields: F): Codec<RecordOf<F>> {
       document[inDocument] = of.write(Reflect.get(value, name));
     return document;
   });
-}
-
-type Variants = Readonly<Record<string, Fields>>;
-type UnionOf<V> = { [Kind in keyof V]: Flat<{ kind: Kind } & RecordOf<V[Kind]>> }[keyof V];
-
-/** A union of records by their `kind`. */
-export function byKind<const V extends Variants>(variants: V): Codec<UnionOf<V>> {
-  const codecs = new Map<unknown, Codec<object>>(
-    Object.entries(variants).map(([kind, fields]) => [
-      kind,
-      record({ kind: oneOf(kind), ...fields }),
-    ]),
-  );
-  const schemas = [...codecs.values()].map(({ schema }) => schema);
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `variants` ties each kind to its fields
-  const schema = v.variant("kind", schemas as never) as v.GenericSchema<unknown, UnionOf<V>>;
-  return codec(schema, (value) => codecs.get(value.kind)?.write(value));
 }
 
 /** An entry of a map among its own fields: no step of the path in the document. */

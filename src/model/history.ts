@@ -14,6 +14,7 @@ import {
   list,
   nullable,
   type Of,
+  oneOf,
   record,
   text,
   texts,
@@ -25,11 +26,12 @@ import type { Signal } from "./limits.ts";
 import { type ContainerOutcome, type ImageEnd, type PassKind, step } from "./pass.ts";
 import type { Purpose } from "./plan.ts";
 import type { ImageTrigger, Subject } from "./reason.ts";
-import { filesystemFields } from "./snapshot.ts";
+import type { Instant } from "./time.ts";
 
 export const removalResults = ["removed", "already-gone", "ghost", "skipped", "failed"] as const;
 
-const removalFields = {
+/** One attempted removal. A pass tries each only once. */
+export const removal = record({
   passId: branded(passId),
   kind: word<Subject["kind"]>(),
   /** The image's, container's or sandbox's ID; the entry's name for logs. */
@@ -54,10 +56,7 @@ const removalFields = {
   estimateBytes: nullable(amount),
   at: time,
   took: nullable(durationNs),
-};
-
-/** One attempted removal. A pass tries each only once. */
-export const removal = record(removalFields);
+});
 export type Removal = Of<typeof removal>;
 
 /** By this pass, or by something else during it. */
@@ -91,41 +90,33 @@ export const passRow = record({
 });
 export type PassRow = Of<typeof passRow>;
 
-const {
-  imageUsedBytes: _,
-  imageInodesUsed: __,
-  containerUsedBytes: ___,
-  freeBytes: ____,
-  reservedBytes: _____,
-  ...disk
-} = filesystemFields;
-
 /** A filesystem at the beginning of a pass. */
 export const sample = record({
   at: time,
-  ...disk,
+  roles: list(oneOf("imagefs", "containerfs", "nodefs")),
+  path: text,
+  mountpoint: text,
+  device: text,
+  capacityBytes: bytes,
+  availableBytes: bytes,
+  inodes: bytes,
+  inodesFree: bytes,
   /** In force at that time; `null`: none. */
   highPercent: nullable(count),
   lowPercent: nullable(count),
 });
 export type DiskSample = Of<typeof sample>;
 
-const { passId: ofPass, subject, names, trigger, signal, reason } = removalFields;
-
 /** An image that came back after it was removed, under the same ID or one of its names. */
-export const regret = record({
-  passId: ofPass,
-  subject,
-  names,
-  trigger,
-  signal,
-  reason,
-  removedAt: time,
+export interface Regret extends Pick<
+  Removal,
+  "passId" | "subject" | "names" | "trigger" | "signal" | "reason"
+> {
+  readonly removedAt: Instant;
   /** When it was seen again. */
-  at: time,
+  readonly at: Instant;
   /** Its present ID. */
-  returnedAs: text,
+  readonly returnedAs: string;
   /** Its reported size: about what was pulled again. */
-  sizeBytes: bytes,
-});
-export type Regret = Of<typeof regret>;
+  readonly sizeBytes: bigint;
+}

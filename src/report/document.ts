@@ -91,7 +91,7 @@ const DURATIONS = new Set([
   "bootGrace",
   "uptime",
 ]);
-const INSTANTS = /(?:^a|A)t$|^(?:since|until|now)$/;
+const INSTANTS = /(?:^a|A)t$|^(?:since|until|now|wall)$/;
 
 /** The named fields of a value of the model, or all: instants as RFC 3339, durations in milliseconds. */
 export function jsonOf<Value extends object>(value: Value): JsonOf<Value>;

@@ -2,8 +2,8 @@
 
 import { exactJson } from "../model/exact-json.ts";
 import { type Ledger, ledgerCodec } from "../model/ledger.ts";
-import { type Snapshot, snapshotCodec } from "../model/snapshot.ts";
-import { document, type JsonObject } from "./document.ts";
+import type { Snapshot } from "../model/snapshot.ts";
+import { document, type JsonObject, jsonOf } from "./document.ts";
 
 export interface SnapshotReport {
   readonly hostName: string;
@@ -15,13 +15,19 @@ export interface SnapshotReport {
   readonly history: JsonObject;
 }
 
-/** Clock readings are exact, in `…Ns`; other documents round to `…Ms`. */
 export function snapshotText({ hostName, snapshot, ledger, ...documents }: SnapshotReport): string {
   const written = {
     ...document("Snapshot", { hostName }),
-    node: snapshotCodec.write(snapshot),
+    node: jsonOf({
+      ...snapshot,
+      imageVolumes: listed(snapshot.imageVolumes),
+      resolutions: listed(snapshot.resolutions),
+    }),
     ledger: ledgerCodec.write(ledger),
     ...documents,
   };
   return `${exactJson(written, 1)}\n`;
 }
+
+const listed = (map: ReadonlyMap<string, object>) =>
+  Array.from(map, ([key, value]) => ({ key, ...value }));

@@ -4,13 +4,10 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import fc from "fast-check";
-
-import { FieldError, record } from "../../../src/model/codec.ts";
 import { StoreError } from "../../../src/model/errors.ts";
 import { exactJson, parseExactJson } from "../../../src/model/exact-json.ts";
 import { emptyLedger, ledgerCodec } from "../../../src/model/ledger.ts";
-import { snapshotCodec } from "../../../src/model/snapshot.ts";
+import { isMap } from "../../../src/model/values.ts";
 import { ledgerText, readLedger } from "../../../src/state/ledger-file.ts";
 import { openNodeOf } from "../../cli/open-node.ts";
 import { crigc } from "../../cli/world.ts";
@@ -36,36 +33,49 @@ const nodes = [
   },
   { snapshot: aSnapshot(), ledger: emptyLedger },
 ];
-const nodeCodec = record({ snapshot: snapshotCodec, ledger: ledgerCodec });
-const written = nodes.map((node) => exactJson(nodeCodec.write(node)));
+const written = nodes.map(({ ledger: of }) => exactJson(ledgerCodec.write(of)));
 const ourFields = [...new Set(written.join("").match(/(?<=")\w+(?=":)/g))];
 
 /** What a terminal would obey, beside line ends. */
 // oxlint-disable-next-line no-control-regex -- they are what is looked for
 const OBEYED = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/;
 
+/** Words of closed sets. */
+const CLOSED = ["kind", "state", "roles", "source"];
+
+/** The value with other texts and amounts, where equal ones stay equal. */
+function varied<Value>(value: Value, words: readonly string[]): Value {
+  const others = new Map<unknown, unknown>();
+  const vary = (held: unknown, name: string): unknown => {
+    if (CLOSED.includes(name)) return held;
+    if (Array.isArray(held)) return held.map((item) => vary(item, name));
+    if (held instanceof Map)
+      return new Map([...held].map(([key, item]) => [vary(key, name), vary(item, name)]));
+    if (isMap(held))
+      return Object.fromEntries(Object.entries(held).map(([key, item]) => [key, vary(item, key)]));
+    if (typeof held !== "string" && typeof held !== "bigint") return held;
+    const word = words[others.size % words.length] ?? "";
+    const amount = BigInt.asUintN(63, BigInt(/\d+/.exec(word)?.[0] ?? "0"));
+    if (!others.has(held)) others.set(held, typeof held === "bigint" ? amount : word);
+    return others.get(held);
+  };
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each part keeps its type
+  return vary(value, "") as Value;
+}
+
 const snapshot = textTarget(
   "snapshot",
-  fc.oneof(
-    {
-      weight: 6,
-      arbitrary: jsonOf(
-        written.map((text) => JSON.parse(text) as unknown),
-        ourFields,
-      ),
-    },
-    {
-      weight: 2,
-      arbitrary: textOf({ words: [...ourFields, ...'{}[]:,"'.split("")], samples: written }),
-    },
-  ),
+  textOf({
+    words: [...signs("/:@.-_ \n"), "r.example/app:1", "sha256:0123456789ab", "12", "4096"],
+    samples: ["r.example/a:1 sha256:ab 1000000 pod"],
+  }),
   async (text) => {
-    const node = refusedOr(() => nodeCodec.read(parseExactJson(text)), FieldError, SyntaxError);
-    if (node === null) return;
-    const again = nodeCodec.read(parseExactJson(exactJson(nodeCodec.write(node))));
-    same(again, node, "the node is read back");
     // Whatever a node says, there is a plan of it, and nothing in it is obeyed by a terminal.
-    const open = { node: openNodeOf(node).node };
+    const [node] = nodes;
+    if (node === undefined) return;
+    const open = {
+      node: openNodeOf({ ...node, snapshot: varied(node.snapshot, text.split(" ")) }).node,
+    };
     for (const words of [
       ["plan", "--all-unused"],
       ["plan", "-o", "json"],
