@@ -39,6 +39,7 @@ say(
 
 title("Why crigc kept one of them");
 await crigc("explain", "registry.example/shop/migrate:v7");
+say("\nNext: crigc doctor and crigc plan on a node of your own; neither changes anything.");
 
 async function crigc(command: string, ...words: readonly string[]): Promise<number> {
   say(`$ crigc ${[command, ...words].join(" ")}`);

@@ -11,6 +11,7 @@ import {
 } from "../model/pass.ts";
 import type { ImagePlan } from "../model/plan.ts";
 import { instantToMs, since, toMs } from "../model/time.ts";
+import { PASS_ENDS, type PassOutcome } from "../report/pass-ends.ts";
 import { clean } from "../report/terminal.ts";
 import {
   type MetricDefinition,
@@ -166,42 +167,31 @@ export class Metrics {
   }
 }
 
-export type PassOutcome =
-  | "done"
-  | "idle"
-  /** Ended before its target was reached. */
-  | "short"
-  | "futile"
-  | "blocked"
-  | "stopped"
-  | "dry-run"
-  | "failed";
+/** The first of them that a half has. */
+const OUTCOMES: readonly PassOutcome[] = [
+  "failed",
+  "dry-run",
+  "stopped",
+  "blocked",
+  "futile",
+  "short",
+];
 
 export function passOutcome(pass: Pass): PassOutcome {
-  const ends = [pass.images?.end, pass.containers?.end];
-  const { containers } = pass.plan;
-  const unread = containers?.logsError ?? null;
-  const unready = containers?.podSource.kind === "not-ready";
-  if (pass.error !== null || unread !== null || unready || ends.includes("observation-failed"))
-    return "failed";
-  if (pass.dryRun) return "dry-run";
-  if (ends.includes("stopped")) return "stopped";
-  if (ends.includes("blocked") || pass.images?.end === "invalid-capacity") return "blocked";
-  if (isFutile(pass)) return "futile";
-  if (isShort(pass)) return "short";
-  return pass.images?.end === "nothing-to-do" && triedNothing(pass) ? "idle" : "done";
+  const { images, containers, plan } = pass;
+  const unread = plan.containers?.logsError ?? null;
+  const unready = plan.containers?.podSource.kind === "not-ready";
+  if (pass.error !== null || unread !== null || unready) return "failed";
+  const hasTarget = plan.images?.targets.some((target) => target.kind !== "everything") === true;
+  const outcomes = [images?.end, containers?.end].flatMap((end) =>
+    end === undefined || (end === "candidates-exhausted" && !hasTarget)
+      ? []
+      : [PASS_ENDS[end].outcome],
+  );
+  if (pass.dryRun) outcomes.push("dry-run");
+  const worst = OUTCOMES.find((it) => outcomes.includes(it));
+  return worst ?? (outcomes[0] === "idle" && triedNothing(pass) ? "idle" : "done");
 }
-
-const isFutile = ({ images }: Pass): boolean =>
-  images?.end === "futile" || images?.end === "nothing-freed";
-
-const isShort = (pass: Pass): boolean =>
-  pass.images?.end === "estimated" ||
-  pass.images?.end === "no-room" ||
-  pass.images?.end === "age-removal-errors" ||
-  (pass.images?.end === "candidates-exhausted" &&
-    pass.plan.images !== null &&
-    pass.plan.images.targets.some((target) => target.kind !== "everything"));
 
 const triedNothing = ({ containers }: Pass): boolean =>
   containers === null || outcomeItems(containers).length === 0;
@@ -209,7 +199,7 @@ const triedNothing = ({ containers }: Pass): boolean =>
 function countImages(metrics: MetricRegistry, pass: Pass): void {
   const outcome = pass.images;
   if (outcome === null) return;
-  metrics.set("crigc_futile", isFutile(pass));
+  metrics.set("crigc_futile", PASS_ENDS[outcome.end].outcome === "futile");
   metrics.add("crigc_image_freed_reported_bytes_total", outcome.reportedFreedBytes);
   metrics.add("crigc_image_freed_measured_bytes_total", outcome.measuredFreedBytes);
   for (const { result, trigger } of outcome.items) {

@@ -5,6 +5,7 @@ import { ConfigError, HostError, RuntimeError, StoreError } from "../model/error
 import { type ImageEnd, isFailed, outcomeItems, type Pass } from "../model/pass.ts";
 import type { ContainerPlan, ImagePlan, Plan } from "../model/plan.ts";
 import type { ImageBlock } from "../model/reason.ts";
+import { PASS_ENDS } from "../report/pass-ends.ts";
 
 export const exit = {
   done: 0,
@@ -78,7 +79,7 @@ export function passExit(pass: Pass, failure: unknown): number {
   if (held || blocks.includes("on-hold")) return exit.held;
   const fault = faultsExit(blocks);
   if (fault !== null) return fault;
-  if (pass.images?.end === "observation-failed") return exit.runtime;
+  if (pass.images !== null && PASS_ENDS[pass.images.end].exit === exit.runtime) return exit.runtime;
   // The report names a pod source that is not ready; keeping what it could not judge is not a failure.
   const unready = pass.plan.containers?.podSource.kind === "not-ready" ? 1 : 0;
   if (pass.containers !== null && pass.containers.errors.length > unready) return exit.runtime;
@@ -113,33 +114,23 @@ function missedTarget({ images, containers, plan }: Pass): boolean {
   if (plan.images === null) return false;
   // Stopped before the images.
   if (images === null) return plan.images.candidates.length > 0;
-  return SHORT[images.end](plan.images);
+  const code = PASS_ENDS[images.end].exit;
+  return code === "plan" ? isMissing(images.end, plan.images) : code === exit.shortfall;
 }
 
-const never = (): boolean => false;
-const always = (): boolean => true;
-
-const SHORT: Readonly<Record<ImageEnd, (plan: ImagePlan) => boolean>> = {
-  "candidates-exhausted": ({ targets, kept }) =>
+function isMissing(end: ImageEnd, plan: ImagePlan): boolean {
+  const { triggers, targets, candidates, kept, blocks, notes } = plan;
+  const isShort =
     targets.some((target) => target.kind !== "everything") ||
-    kept.some(({ reason }) => reason.kind === "too-young"),
-  blocked: ({ triggers }) => triggers.length > 0,
-  "dry-run": (plan) =>
-    plan.notes.some(({ kind }) => kind === "out-of-reach") ||
-    (plan.triggers.length > 0 &&
-      plan.candidates.length === 0 &&
-      (plan.blocks.length > 0 || SHORT["candidates-exhausted"](plan))),
-  futile: always,
-  "nothing-freed": always,
-  estimated: always,
-  "no-room": always,
-  stopped: always,
-  "nothing-to-do": never,
-  "target-reached": never,
-  "invalid-capacity": never,
-  "observation-failed": never,
-  "age-removal-errors": never,
-};
+    kept.some(({ reason }) => reason.kind === "too-young");
+  if (end === "candidates-exhausted") return isShort;
+  if (end === "blocked") return triggers.length > 0;
+  const removesNothing = triggers.length > 0 && candidates.length === 0;
+  return (
+    notes.some(({ kind }) => kind === "out-of-reach") ||
+    (removesNothing && (blocks.length > 0 || isShort))
+  );
+}
 
 /** A block keeps something that would be removed. */
 const isHeldBack = ({ purpose, containers, sandboxes, podLogs }: ContainerPlan): boolean =>

@@ -48,7 +48,7 @@ export async function planNode(
   const pass = { purpose, parts, allLayers, storeSize, evictions: true };
   const seen = await readOnlyPass(node.engine, pass, context.signal);
   noteUnmeasured(context, seen);
-  noteUnmatched(context, seen);
+  noteUnmatched(context, seen, isFirstLook);
   if (context.config.values.compat === "kubelet")
     context.note(
       "first seen and last used come from the ledger; with --compat kubelet, plans ignore it",
@@ -62,9 +62,13 @@ export async function planNode(
   return asIfOldEnough(seen);
 }
 
-/** A misspelt pattern of the command line keeps nothing. */
-function noteUnmatched({ note }: CommandContext, { snapshot: { keep, images } }: Prepared): void {
-  const given = keep.rules.filter(({ source }) => source === "--keep");
+/** A misspelt pattern keeps nothing: of the command line in any case, of files where the rules are shown. */
+function noteUnmatched(
+  { note }: CommandContext,
+  { snapshot: { keep, images } }: Prepared,
+  isOfFiles: boolean,
+): void {
+  const given = keep.rules.filter(({ source }) => isOfFiles || source === "--keep");
   const unmatched = unmatchedKeepRules(compileKeepRules(given), images);
   if (unmatched.length > 0) note(unmatchedWords(unmatched.map(({ pattern }) => pattern)));
 }

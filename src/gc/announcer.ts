@@ -6,6 +6,7 @@ import type { ImagePlan } from "../model/plan.ts";
 import type { Instant } from "../model/time.ts";
 import { keyOf, type PressureVerdict } from "../policy/pressure/thresholds.ts";
 import { unmatchedWords } from "../report/keep.ts";
+import { PASS_ENDS } from "../report/pass-ends.ts";
 import { humanBytes } from "../report/words.ts";
 import type { Journal } from "./ports.ts";
 
@@ -41,8 +42,10 @@ export class Announcer {
     const before = this.#conditions.get(purpose) ?? new Set();
     const news = events.filter((event) => !before.has(keyOfEvent(event)));
     // A pass that failed or was ended does not show that space is no longer short.
-    const isOver = ["target-reached", "estimated", "nothing-to-do"].includes(end);
-    const lasting = [...before].filter((key) => !isOver && key.startsWith("FreeDiskSpaceFailed"));
+    const { isRelieved = false } = PASS_ENDS[end];
+    const lasting = [...before].filter(
+      (key) => !isRelieved && key.startsWith("FreeDiskSpaceFailed"),
+    );
     this.#conditions.set(purpose, new Set([...lasting, ...events.map(keyOfEvent)]));
     for (const event of news) this.#journal.event(event);
     return news;

@@ -1,6 +1,5 @@
 /** What a pass is worth telling: its warning events, and whether it counts as failed. */
 
-import { assertNever } from "../model/errors.ts";
 import type { PassId } from "../model/ids.ts";
 import { type Event, type ImageOutcome, type Pass } from "../model/pass.ts";
 import type { Futility, ImagePlan } from "../model/plan.ts";
@@ -9,6 +8,7 @@ import type { Instant } from "../model/time.ts";
 import { capitalised } from "../model/values.ts";
 import { breakdownWords } from "../report/disk.ts";
 import { imageBlock, imageKeep } from "../report/image-reasons.ts";
+import { PASS_ENDS } from "../report/pass-ends.ts";
 import {
   budgetShortfallWords,
   freeDiskSpaceFailedWords,
@@ -115,30 +115,10 @@ function imageFailure(pass: Pass, images: ImageOutcome): string | null {
   const failed = tried.flatMap(({ result }) => (result.kind === "failed" ? [result.message] : []));
   if (failed.length > 0)
     return `${failed.length} of ${tried.length} image removals failed: ${failed[0]}`;
-  switch (images.end) {
-    case "candidates-exhausted":
-      return images.wantedBytes === null ? null : "cannot free enough space";
-    case "invalid-capacity":
-      return "invalid figures of the image filesystem";
-    case "observation-failed":
-      return images.error ?? "a list or a measurement failed";
-    case "nothing-freed":
-      return "removals give no space back";
-    case "no-room":
-      return images.error ?? "the runtime has no room to record a removal";
-    case "blocked":
-      return blockFailure(pass);
-    case "nothing-to-do":
-    case "target-reached":
-    case "estimated":
-    case "futile":
-    case "age-removal-errors":
-    case "stopped":
-    case "dry-run":
-      return null;
-    default:
-      return assertNever(images.end);
-  }
+  if (images.end === "blocked") return blockFailure(pass);
+  const { failure } = PASS_ENDS[images.end];
+  const wantsNothing = images.end === "candidates-exhausted" && images.wantedBytes === null;
+  return failure === undefined || wantsNothing ? null : (images.error ?? failure);
 }
 
 /** A hold, a grace period or a container being created is not a failure; invalid rules and unknown usage are. */

@@ -16,6 +16,7 @@ import {
   type Of,
   oneOf,
   record,
+  sparse,
   text,
   texts,
   time,
@@ -69,7 +70,7 @@ export const passRow = record({
   purpose: word<Purpose["kind"]>(),
   signals: list(word<Signal>()),
   /** The command and its user; `null`: the agent's own. */
-  requestedBy: nullable(text),
+  requestedBy: sparse(text),
   startedAt: time,
   /** `null`: interrupted, or still running. */
   endedAt: nullable(time),

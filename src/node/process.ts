@@ -107,11 +107,13 @@ type OutputStream = NodeJS.WriteStream & { readonly fd: number };
 export class Output {
   readonly #stream: OutputStream;
   readonly #isFile: boolean;
+  readonly #wasClosed: boolean;
   #failure: unknown = null;
 
   constructor(stream: OutputStream) {
     this.#stream = stream;
     this.#isFile = isFile(stream.fd);
+    this.#wasClosed = wasClosed(stream.fd);
     stream.on("error", (error: unknown) => this.#note(error));
   }
 
@@ -122,6 +124,7 @@ export class Output {
 
   /** Never throws. Later writes are tried even after a failure: a log continues once its disk has room. */
   write(text: string, done: () => void = () => undefined): void {
+    if (this.#wasClosed) this.#note(new Error("it is closed"));
     if (!this.#isFile) {
       this.#stream.write(text, (error) => {
         this.#note(error ?? null);
@@ -176,6 +179,14 @@ function isFile(fd: number): boolean {
     return true;
   }
 }
+
+/** The engine opens /dev/null in the place of a closed descriptor, as one that no process inherits. */
+function wasClosed(fd: number): boolean {
+  const flags = /^flags:\s*([0-7]+)$/m.exec(procText(`/proc/self/fdinfo/${fd}`))?.[1];
+  return flags !== undefined && (Number.parseInt(flags, 8) & O_CLOEXEC) !== 0;
+}
+
+const O_CLOEXEC = 0o2000000;
 
 function writeWhole(fd: number, bytes: Uint8Array): void {
   const giveUpAt = performance.now() + RETRY_MS;

@@ -139,7 +139,11 @@ const containerOutcomeJson = (outcome: ContainerOutcome, pass: Pass) => ({
 
 const removalJson = (result: RemovalResult) => ({ ...result, text: removalResultWords(result) });
 
-export function gcTable(pass: GcDocument, screen: Screen): string {
+const isSkipped = ({ result }: { readonly result: { readonly kind: string } }): boolean =>
+  result.kind === "skipped";
+
+/** `isBrief`: each removal that was tried has been printed as it happened. */
+export function gcTable(pass: GcDocument, screen: Screen, isBrief = false): string {
   const { plan, images, containers, dryRun, selected = false } = pass;
   const printer = new Printer(screen);
   const what = dryRun ? "dry run, nothing removed" : `took ${humanMs(pass.tookMs)}`;
@@ -147,8 +151,8 @@ export function gcTable(pass: GcDocument, screen: Screen): string {
   if (pass.error !== null) printer.say(`Failed: ${clean(pass.error)}`, "red");
   printer.gap();
   if (dryRun) printPlan(printer, plan);
-  if (!dryRun && containers !== null) printContainers(printer, containers);
-  if (!dryRun && images !== null) printImages(printer, images);
+  if (!dryRun && containers !== null) printContainers(printer, containers, isBrief);
+  if (!dryRun && images !== null) printImages(printer, images, isBrief);
   for (const event of pass.events) printer.say(`Warning ${eventWords(event)}`, "yellow");
   const kept = selected && plan.images !== null ? [...plan.images.kept] : [];
   printer.table(
@@ -184,13 +188,13 @@ const IMAGE_COLUMNS: Columns<ImageItemJson> = [
 const resultTitle = (result: ImageItemJson["result"]): string =>
   result.kind === "removed" ? "removed" : result.text;
 
-function printImages(printer: Printer, outcome: ImageOutcomeJson): void {
+function printImages(printer: Printer, outcome: ImageOutcomeJson, isBrief: boolean): void {
   const items = [...outcome.items];
   const error = outcome.error === null ? "" : ` (${clean(outcome.error)})`;
   printer.say(`Images: ${outcome.endText}${error}.`);
   if (items.length > 0 || (outcome.wantedBytes ?? 0n) > 0n)
     printer.say(freedSentence(outcome, items));
-  printer.table(IMAGE_COLUMNS, items);
+  printer.table(IMAGE_COLUMNS, isBrief ? items.filter(isSkipped) : items);
   printer.gap();
 }
 
@@ -238,7 +242,7 @@ const POD_COLUMNS: Columns<PodRow> = [
   ),
 ];
 
-function printContainers(printer: Printer, outcome: ContainerOutcomeJson): void {
+function printContainers(printer: Printer, outcome: ContainerOutcomeJson, isBrief: boolean): void {
   const rows = rowsOf(outcome);
   const { end, endText, measuredFreedBytes: freed } = outcome;
   const counts = present([
@@ -248,7 +252,7 @@ function printContainers(printer: Printer, outcome: ContainerOutcomeJson): void 
   ]).join(", ");
   const isNothing = rows.length === 0 && end === "done";
   printer.say(`Containers: ${isNothing ? "nothing to remove" : `${endText}. ${counts}`}.`);
-  printer.table(POD_COLUMNS, rows);
+  printer.table(POD_COLUMNS, isBrief ? rows.filter(isSkipped) : rows);
   for (const error of outcome.errors) printer.say(`Failed: ${clean(error)}.`);
   printer.gap();
 }

@@ -2,9 +2,7 @@
 
 import { assertNever } from "../model/errors.ts";
 import {
-  type ContainerOutcome,
   type Event,
-  type ImageEnd,
   type ImageResult,
   isFailed,
   isGone,
@@ -18,27 +16,10 @@ import { since } from "../model/time.ts";
 import { capitalised } from "../model/values.ts";
 import { podSourceWords } from "./container-reasons.ts";
 import { imageBlock, imageKeep } from "./image-reasons.ts";
+import { isEnd, PASS_ENDS } from "./pass-ends.ts";
 import { youngWords } from "./plan.ts";
 import { clean, present } from "./terminal.ts";
 import { counted, humanBytes, humanDuration, usedPercent } from "./words.ts";
-
-const ENDS: Readonly<Record<ImageEnd | ContainerOutcome["end"], string>> = {
-  done: "done",
-  "nothing-to-do": "no threshold exceeded",
-  "target-reached": "target reached",
-  estimated:
-    "about as much as was needed is removed, but the disk does not show it; the next pass judges anew",
-  "candidates-exhausted": "no candidates left, target not reached",
-  futile: "the remaining candidates cannot reach the target, so they are kept",
-  blocked: "removal is blocked",
-  "nothing-freed": "removals give no space back",
-  "no-room": "the runtime has no room to record a removal",
-  "age-removal-errors": "cannot remove images over the maximum age, so no space was freed",
-  "invalid-capacity": "invalid filesystem figures",
-  "observation-failed": "a call or a measurement failed, so the pass stopped",
-  stopped: "stopped on request",
-  "dry-run": "dry run, nothing removed",
-};
 
 const PASS_TITLES: Readonly<Record<PassKind, string>> = {
   "image-gc": "image GC",
@@ -103,6 +84,11 @@ export function imagePassWords({ images, plan, purpose }: Pass): string {
   if (images === null) return "";
   const blocks = plan.images?.blocks ?? [];
   if (images.end === "blocked" && blocks.length > 0) return blocks.map(imageBlock.text).join("; ");
+  const met = images.items.at(-1)?.result;
+  if (images.end === "blocked" && met?.kind === "skipped" && met.reason.kind === "blocked")
+    return met.reason.block === "on-hold"
+      ? HOLD_BEGAN
+      : `removal is blocked: ${imageBlock.title(met.reason.block)}`;
   const words = endWords(images.end, purpose.kind, images.items.length > 0);
   const isExhausted = images.end === "candidates-exhausted" && plan.images !== null;
   const kept = isExhausted ? youngWords(plan.images) : "";
@@ -115,8 +101,10 @@ export function containerPassWords({ containers, plan }: Pass): string {
   const blocks = plan.containers?.blocks ?? [];
   if (containers.end !== "blocked") return endWords(containers.end);
   // Of all blocks, only a hold begins in the middle of a container pass.
-  return blocks.map(imageBlock.text).join("; ") || "a hold began, so the pass stopped";
+  return blocks.map(imageBlock.text).join("; ") || HOLD_BEGAN;
 }
+
+const HOLD_BEGAN = "a hold began, so the pass stopped";
 
 /** How many removals failed, for `present`. */
 export function failureWords(
@@ -132,7 +120,7 @@ export function endWords(end: string, purpose = "periodic", hasTried = true): st
   if (end === "candidates-exhausted" && purpose === "all-unused")
     return hasTried ? "done" : "nothing to remove";
   if (end === "candidates-exhausted" && purpose !== "periodic") return "no candidates left";
-  return known(ENDS, end) ?? clean(end);
+  return isEnd(end) ? PASS_ENDS[end].words : clean(end);
 }
 
 const OTHERS = "others wrote meanwhile";

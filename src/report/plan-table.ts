@@ -31,7 +31,16 @@ export function planTable(plan: PlanDocument, screen: Screen): string {
   printer.node(plan);
   printer.gap();
   printPlan(printer, plan);
+  printer.gap();
+  printer.say(`Next: ${nextWords(plan)}.`);
   return printer.text();
+}
+
+function nextWords({ images }: PlanDocument): string {
+  if (images !== null && images.blocks.length > 0) return "crigc doctor says what to do";
+  return images === null || images.expectedRemovals > 0
+    ? "crigc gc removes what would be removed; crigc explain REF shows the rules for one"
+    : "crigc plan --all-unused shows all that may go; crigc explain REF shows the rules for one";
 }
 
 /** Both halves. */

@@ -19,6 +19,7 @@ import {
   NOW,
   pass,
   plainScreen,
+  removedImage,
   runtime,
   terminal,
 } from "./build.ts";
@@ -74,6 +75,28 @@ test("a pass that runs out of candidates says how many images become removable, 
   );
   expect(passSummary(short)).toContain(words);
   expect(shown(short.plan)).toContain("\n2 images (251.0 MiB) become removable in 1m48s.\n");
+});
+
+test.each([
+  ["on-hold", "a hold began, so the pass stopped"],
+  ["usage-unknown", "removal is blocked: cannot tell which images are in use"],
+] as const)("a block by %s that begins during a pass is named", (block, words) => {
+  const result = { kind: "skipped", reason: { kind: "blocked", block } } as const;
+  const images = imageOutcome({ end: "blocked", items: [removedImage(1, { result })] });
+  const plan = { containers: null, images: imagePlan() };
+  expect(passSummary(pass({ containers: null, plan, images }))).toContain(words);
+});
+
+test("a brief report lists no removal that was printed as it happened", () => {
+  const result = { kind: "skipped", reason: { kind: "pinned" } } as const;
+  const items = [removedImage(1), removedImage(2, { result })];
+  const text = gcTable(
+    gcDocument(pass({ images: imageOutcome({ items }), containers: null })),
+    terminal,
+    true,
+  );
+  expect(text).not.toContain("app-1:");
+  expect(text).toContain("app-2:");
 });
 
 const report = { observedAt: NOW, entries: entriesOf(imagePlan()) };

@@ -95,7 +95,7 @@ export const hold = command({
   },
 });
 
-const HOLD_LENGTH = durationFrom(1n, "90m, 2h30m or 1d, above zero");
+const HOLD_LENGTH = durationFrom(1n, "90m, 2h30m or 1d, above zero and at most 106751d");
 
 export const release = command({
   name: "release",

@@ -89,7 +89,7 @@ async function pass(
   const told = lost === 0 ? end.pass : withLost(end.pass, lost, collector);
   await print(context, {
     document: gcDocument(told),
-    table: gcTable,
+    table: (report, screen) => gcTable(report, screen, collector.log.isBrief),
   });
   if (lost > 0) return exit.internal;
   const code = passExit(end.pass, end.failure);

@@ -40,6 +40,16 @@ test("5000 images are printed completely through a pipe", async () => {
   }
 });
 
+test("a result that a closed standard output cannot take is exit 1", async () => {
+  await using it = await startNode();
+  for (const words of ["version", 'images "$@"'])
+    expect(await shell(it, `crigc ${words} >&-`)).toMatchObject({
+      exitCode: 1,
+      stderr: "crigc: cannot write to standard output: it is closed\n",
+    });
+  expect((await shell(it, "crigc version >/dev/null")).exitCode).toBe(0);
+});
+
 describe("a reader that leaves early", () => {
   test("ends a command silently", async () => {
     await using it = await startNode({ node: { images: many }, flags });
