@@ -28,8 +28,6 @@ export interface PlanRequest {
   readonly isFirstLook?: true;
   /** Whether to read the layers of all images, for commands that show them. */
   readonly allLayers?: boolean;
-  /** Whether to tell images from what containers wrote. */
-  readonly storeSize?: true;
   /** Instead of stderr, for notices of the state directory. */
   readonly notify?: (notice: string) => void;
 }
@@ -44,8 +42,7 @@ export async function planNode(
   const { purpose = { kind: "periodic" }, parts = { containers: "all", images: true } } = request;
   using node = await context.open.node(config);
   for (const notice of node.notices) notify(notice);
-  const { storeSize } = request;
-  const pass = { purpose, parts, allLayers, storeSize, evictions: true };
+  const pass = { purpose, parts, allLayers, evictions: true };
   const seen = await readOnlyPass(node.engine, pass, context.signal);
   noteUnmeasured(context, seen);
   noteUnmatched(context, seen, isFirstLook);

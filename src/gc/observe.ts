@@ -4,13 +4,11 @@ import { mountsImages } from "../cri/runtimes.ts";
 import { HostError, messageOf } from "../model/errors.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { DiskReader, HostReader, RuntimeReader } from "../model/ports.ts";
-import type { Filesystem, Resolution, Snapshot } from "../model/snapshot.ts";
+import type { Resolution, Snapshot } from "../model/snapshot.ts";
 import { instant } from "../model/time.ts";
-import { atLeastZero } from "../model/values.ts";
 import { sameOr } from "../policy/by-object.ts";
 import type { Listed } from "../policy/container/ownership.ts";
 import { STARTING_SINCE } from "../policy/creations.ts";
-import { imageUseOf } from "../policy/disk.ts";
 import { referencesToResolve } from "../policy/image/usage.ts";
 import { askAll } from "./calls.ts";
 import { readImageVolumes, volumesOf } from "./details.ts";
@@ -128,49 +126,6 @@ export class Observer {
     return resolutions;
   }
 }
-
-/**
- * The same with images told from what containers wrote: containerd names no container filesystem, and counts both for
- * the images of its default snapshotter. If that cannot be read, the size of the store is unknown.
- */
-export async function withContainersApart(
-  runtime: RuntimeReader,
-  snapshot: Snapshot,
-  signal: AbortSignal,
-): Promise<Snapshot> {
-  // Implausible figures decide nothing, and without what containers wrote they would no longer be seen as such.
-  const isMixed = (it: Filesystem): boolean =>
-    it.roles.includes("containerfs") &&
-    it.containerUsedBytes === null &&
-    imageUseOf(it, snapshot).bytes !== null;
-  if (!snapshot.filesystems.some(isMixed)) return snapshot;
-  const deadline = AbortSignal.any([signal, AbortSignal.timeout(LAYERS_WITHIN_MS)]);
-  const layers = await runtime.writableLayers(deadline).catch((thrown: unknown) => {
-    if (signal.aborted) throw thrown;
-    return null;
-  });
-  const written = [...(layers?.values() ?? [])];
-  const bytes = written.reduce((sum, it) => sum + it.bytes, 0n);
-  const inodes = written.reduce((sum, it) => sum + it.inodes, 0n);
-  const apart = (filesystem: Filesystem): Filesystem => {
-    const { imageUsedBytes, imageInodesUsed = null } = filesystem;
-    if (layers === null || imageUsedBytes === null) return { ...filesystem, imageUsedBytes: null };
-    return {
-      ...filesystem,
-      imageUsedBytes: atLeastZero(imageUsedBytes - bytes),
-      // 0: the runtime does not count them.
-      imageInodesUsed: imageInodesUsed && atLeastZero(imageInodesUsed - inodes - 1n) + 1n,
-      containerUsedBytes: bytes,
-    };
-  };
-  const filesystems = snapshot.filesystems.map((it) => (isMixed(it) ? apart(it) : it));
-  return { ...snapshot, filesystems };
-}
-
-/** How long a pass waits for figures that it can do without. */
-const LAYERS_WITHIN_MS = 2_000;
-
-/** Those that can no longer be read stay as last read. */
 
 const isSame = (one: Resolution, other: Resolution): boolean =>
   one.kind === "image"

@@ -13,7 +13,7 @@ import { rememberOrigins } from "../policy/origins.ts";
 import { metTargets } from "../policy/pressure/thresholds.ts";
 import { forgetRemoved, forgetUnlisted, remember, seeImages } from "../policy/remember.ts";
 import { readOrigins } from "./details.ts";
-import { Observer, readPodDirectories, withContainersApart } from "./observe.ts";
+import { Observer, readPodDirectories } from "./observe.ts";
 import type { ReadEngine, Seen } from "./ports.ts";
 import type { Steps } from "./steps.ts";
 
@@ -25,8 +25,6 @@ export interface PrepareRequest extends Pick<
   readonly evictions?: boolean | undefined;
   /** Whether to read the layers of all images, even if they decide nothing. */
   readonly allLayers?: boolean;
-  /** Whether to tell images from what containers wrote, even if no budget asks for it. */
-  readonly storeSize?: true | undefined;
   /** Whether to store what was seen in the ledger; read-only commands do not. */
   readonly remembers: boolean;
 }
@@ -76,25 +74,11 @@ export async function prepare(
     paused,
     last: engine.passes.last(),
   };
-  const planned = await steps.run("decide", () =>
+  const prepared = await steps.run("decide", () =>
     withStarting(engine, { ...facts, plan: decide(facts), listedNs }, request),
   );
-  const prepared =
-    request.storeSize === true
-      ? await steps.run("layers", () => withStoreSize(engine, planned, signal))
-      : planned;
   if (!needsLayers(prepared, request)) return prepared;
   return steps.run("layers", () => withLayers(engine, { prepared, request }, run));
-}
-
-async function withStoreSize(
-  engine: ReadEngine,
-  prepared: Prepared,
-  signal: AbortSignal,
-): Promise<Prepared> {
-  const { runtime } = engine.observe;
-  const snapshot = await withContainersApart(runtime, prepared.snapshot, signal);
-  return snapshot === prepared.snapshot ? prepared : decidedAgain(prepared, (it) => it, snapshot);
 }
 
 /**

@@ -8,10 +8,7 @@ import type { ReadEngine } from "./ports.ts";
 import { prepare, type Prepared, type PrepareRequest } from "./prepare.ts";
 import { Steps } from "./steps.ts";
 
-export type ReadOnlyPass = Pick<
-  PrepareRequest,
-  "purpose" | "parts" | "allLayers" | "storeSize" | "evictions"
->;
+export type ReadOnlyPass = Pick<PrepareRequest, "purpose" | "parts" | "allLayers" | "evictions">;
 
 /** What `gc` would plan now. The observation counts as its pass would, but nothing is stored. */
 export async function readOnlyPass(

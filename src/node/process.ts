@@ -1,4 +1,5 @@
-// This process on the machine: its memory and compilation, its inherited signals and its output.
+// This process on the machine: its memory and compilation, its inherited signals and its output. Without the collections an
+// agent on 10,000 images takes 218 instead of 200 MB, 409 instead of 246 at its highest.
 
 import { gcAndSweep } from "bun:jsc";
 import { fstatSync, writeSync } from "node:fs";

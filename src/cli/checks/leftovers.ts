@@ -3,6 +3,7 @@
 import { runtimeOf } from "../../cri/runtimes.ts";
 import type { Prepared } from "../../gc/prepare.ts";
 import type { Removal } from "../../model/history.ts";
+import type { WritableLayers } from "../../model/reports.ts";
 import type { Filesystem, Image } from "../../model/snapshot.ts";
 import { breakdownOf } from "../../policy/disk.ts";
 import { layersOf } from "../../policy/origins.ts";
@@ -12,12 +13,16 @@ import { clean } from "../../report/terminal.ts";
 import { counted, humanBytes, imageName, shortId } from "../../report/words.ts";
 
 /** `removals`: of images, newest first. */
-export function leftoverChecks(prepared: Prepared, removals: readonly Removal[]): Verdicts {
+export function leftoverChecks(
+  prepared: Prepared,
+  removals: readonly Removal[],
+  layers: WritableLayers | null,
+): Verdicts {
   const { images } = prepared.snapshot;
   return [
     ["image-names", nameCheck(images)],
     ["removed-images", removedCheck(images, removals)],
-    ["unexplained-usage", usageCheck(prepared)],
+    ["unexplained-usage", usageCheck(prepared, layers)],
   ];
 }
 
@@ -58,7 +63,9 @@ const UNEXPLAINED_PERCENT = 10n;
 /** Figures lag behind, and an empty store is not 0 bytes. */
 const STORE_SLACK_BYTES = 256n << 20n;
 
-function usageCheck({ snapshot, ledger }: Prepared): Verdict {
+/** `written`: by containers, which some runtimes count among the images; `null`: unknown, so the store may be any size. */
+function usageCheck({ snapshot, ledger }: Prepared, written: WritableLayers | null): Verdict {
+  const writtenBytes = [...(written?.values() ?? [])].reduce((sum, { bytes }) => sum + bytes, 0n);
   const { images, filesystems, runtime } = snapshot;
   const { sizePercentMax } = runtimeOf(runtime);
   const layers = layersOf(images, ledger);
@@ -69,7 +76,9 @@ function usageCheck({ snapshot, ledger }: Prepared): Verdict {
     const breakdown = breakdownOf(filesystem, facts);
     const isLarge = breakdown.otherBytes * 100n > capacityBytes * UNEXPLAINED_PERCENT;
     const isStoreLarge =
-      used !== null && used > (listed * sizePercentMax) / 100n + STORE_SLACK_BYTES;
+      used !== null &&
+      written !== null &&
+      used > (listed * sizePercentMax) / 100n + writtenBytes + STORE_SLACK_BYTES;
     return [
       ...(isLarge
         ? [

@@ -37,6 +37,7 @@ import { command, type CommandContext, DOCUMENT } from "../command.ts";
 import { exit } from "../exit.ts";
 import { planNode } from "../node-plan.ts";
 import { print } from "../output.ts";
+import { writableLayersOf } from "./node.ts";
 
 export const doctor = command({
   name: "doctor",
@@ -122,10 +123,11 @@ async function look(context: CommandContext) {
   const notices: string[] = [];
   try {
     const notify = (notice: string): void => void notices.push(notice);
-    return { prepared: await planNode(context, { storeSize: true, notify }), error: "", notices };
+    const prepared = await planNode(context, { notify });
+    return { prepared, layers: await writableLayersOf(context), error: "", notices };
   } catch (thrown) {
     if (!(thrown instanceof RuntimeError) && !(thrown instanceof HostError)) throw thrown;
-    return { prepared: null, error: messageOf(thrown), notices };
+    return { prepared: null, layers: null, error: messageOf(thrown), notices };
   }
 }
 
@@ -140,10 +142,8 @@ function nodeResults(looked: Looked, limits: Limits): Verdicts {
 
 function leftoverResults(looked: Looked, store: StateReader): Verdicts {
   if (!looked?.prepared) return [];
-  return leftoverChecks(
-    looked.prepared,
-    store.failure === null ? store.removals({ kinds: ["image"] }) : [],
-  );
+  const removals = store.failure === null ? store.removals({ kinds: ["image"] }) : [];
+  return leftoverChecks(looked.prepared, removals, looked.layers);
 }
 
 async function agentStatus({ open }: CommandContext, config: Config) {

@@ -161,7 +161,7 @@ async function otherDataOf(context: CommandContext, snapshot: Snapshot): Promise
 }
 
 /** Without this figure the others are still shown. */
-async function writableLayersOf(context: CommandContext): Promise<WritableLayers | null> {
+export async function writableLayersOf(context: CommandContext): Promise<WritableLayers | null> {
   using node = await context.open.node(context.config);
   try {
     return await node.engine.observe.runtime.writableLayers(context.signal);

@@ -4,6 +4,8 @@ import { expect, test } from "bun:test";
 
 import { leftoverChecks } from "../../../src/cli/checks/leftovers.ts";
 import type { Removal } from "../../../src/model/history.ts";
+import { containerId } from "../../../src/model/ids.ts";
+import type { WritableLayers } from "../../../src/model/reports.ts";
 import type { Snapshot } from "../../../src/model/snapshot.ts";
 import { decide } from "../../../src/policy/decide.ts";
 import type { Facts } from "../../../src/policy/facts.ts";
@@ -22,6 +24,7 @@ const app = anImage("app");
 function warnings(
   seen: Partial<Snapshot>,
   removals: readonly Removal[] = [],
+  layers: WritableLayers | null = new Map(),
 ): Readonly<Record<string, string>> {
   const facts: Facts = {
     snapshot: aSnapshot({ images: [app], ...seen }),
@@ -36,7 +39,7 @@ function warnings(
     last: new Set(),
     paused: new Map(),
   };
-  const checks = leftoverChecks({ ...facts, plan: decide(facts), listedNs: 0n }, removals);
+  const checks = leftoverChecks({ ...facts, plan: decide(facts), listedNs: 0n }, removals, layers);
   return Object.fromEntries(
     checks.flatMap(([name, it]) => (it?.result === "warning" ? [[name, it.message]] : [])),
   );
@@ -74,4 +77,7 @@ test("doctor warns of bytes that no image, container or log explains, and of a s
   expect(found["unexplained-usage"]).toContain("belong to no image, container or pod log");
   const store = aFilesystem({ availableBytes: 60n * GIB, imageUsedBytes: 40n * GIB });
   expect(warnings({ filesystems: [store] })["unexplained-usage"]).toContain("the image store on");
+  const written = new Map([[containerId("c"), { bytes: 40n * GIB, inodes: 1n }]]);
+  for (const layers of [written, null])
+    expect(warnings({ filesystems: [store] }, [], layers)).toEqual({});
 });
