@@ -1,10 +1,11 @@
 import { describe, expect, test } from "bun:test";
 
+import { impatient } from "../../src/gc/calls.ts";
 import { removeContainers } from "../../src/gc/remove-containers.ts";
-import { HostError, RuntimeError } from "../../src/model/errors.ts";
-import { podUid, sandboxId } from "../../src/model/ids.ts";
+import { failureCode, HostError, RuntimeError } from "../../src/model/errors.ts";
+import { containerId, podUid, sandboxId } from "../../src/model/ids.ts";
 import type { ContainerOutcome } from "../../src/model/pass.ts";
-import type { ContainerDetail } from "../../src/model/ports.ts";
+import type { ContainerDetail, RuntimeReader } from "../../src/model/ports.ts";
 import type { Container, LogFacts, LogReading, Sandbox } from "../../src/model/snapshot.ts";
 import { seconds } from "../../src/model/time.ts";
 import type { ContainerInput } from "../../src/policy/container/container-rules.ts";
@@ -512,6 +513,45 @@ describe("a runtime that does not answer", () => {
     expect(called(second.fake, "StopPodSandbox").slice(-2)).toEqual(
       sandboxes.slice(0, 2).map(({ id }) => id),
     );
+  });
+});
+
+describe("a call that is never answered counts under pressure as unanswered", () => {
+  const never = async () => new Promise<never>(() => undefined);
+  const { signal } = new AbortController();
+  const containerIdOf = containerId("c");
+  type Calls = ReturnType<
+    typeof impatient<Pick<RuntimeReader, "containerDetail" | "sandboxDetail">>
+  >;
+
+  test.each<[string, number, (calls: Calls) => Promise<unknown>]>([
+    ["a container's status", 10, (calls) => calls.runtime.containerDetail(containerIdOf, signal)],
+    ["a sandbox's status", 10, (calls) => calls.runtime.sandboxDetail(sandboxId("s"), signal)],
+    ["a removal", 10, (calls) => calls.writer.removeContainer(containerIdOf)],
+    ["a sandbox's stop", 10, (calls) => calls.writer.stopSandbox(sandboxId("s"), signal)],
+    ["a sandbox's removal", 10, (calls) => calls.writer.removeSandbox(sandboxId("s"))],
+    ["a stop at once", 10, (calls) => calls.writer.stopContainer(containerIdOf, 0, signal)],
+    ["a stop within 5 s", 15, (calls) => calls.writer.stopContainer(containerIdOf, 5, signal)],
+    [
+      "a stop within a day",
+      30,
+      (calls) => calls.writer.stopContainer(containerIdOf, 86_400, signal),
+    ],
+  ])("%s after %d s", async (_, count, ask) => {
+    const { engine, world } = fakeEngine();
+    const startNs = world.uptime;
+    const runtime = { containerDetail: never, sandboxDetail: never };
+    const silent = {
+      ...engine.writer,
+      stopContainer: never,
+      removeContainer: never,
+      stopSandbox: never,
+      removeSandbox: never,
+    };
+    const calls = impatient({ runtime, writer: silent }, engine.timer);
+    const failure: unknown = await ask(calls).catch((thrown: unknown) => thrown);
+    expect(failureCode(failure)).toBe("deadline");
+    expect(world.uptime - startNs).toBe(seconds(count));
   });
 });
 

@@ -27,6 +27,8 @@ interface Disk {
   /** What a removal gives back, and after how long. */
   readonly frees?: (image: Image) => bigint;
   readonly lateMs?: number;
+  /** What was removed comes free with a commit. */
+  readonly freesOnCommit?: true;
   /** What others write a second. */
   readonly written?: bigint;
   readonly callMs?: number;
@@ -39,7 +41,8 @@ const NAMES = Array.from({ length: 20 }, (_, at) => `image${String(at).padStart(
 /** 20 images of 2 GiB on a disk of 100 GiB, 10 GiB of which are available. */
 function aNode(disk: Disk = {}, change: Partial<FakeWorld> = {}): FakeEngine {
   const { frees = ({ sizeBytes }) => sizeBytes, lateMs = 0, written = 0n, reserve = 0n } = disk;
-  const due: { readonly atNs: bigint; readonly bytes: bigint }[] = [];
+  const { freesOnCommit = false } = disk;
+  const due: { atNs: bigint; readonly bytes: bigint }[] = [];
   const fake: FakeEngine = fakeEngine({
     images: [...NAMES, "used"].map((name) => anImage(name, { sizeBytes: 2n * GIB })),
     containers: [aContainer("always", { imageId: idOf("used") })],
@@ -47,7 +50,8 @@ function aNode(disk: Disk = {}, change: Partial<FakeWorld> = {}): FakeEngine {
     limits: withLimits({ highPercent: 85, lowPercent: 80, minimumAge: duration(0n) }),
     writeTakes: duration(BigInt(disk.callMs ?? 10) * 1_000_000n),
     freed: (image) => {
-      due.push({ atNs: fake.world.uptime + BigInt(lateMs) * 1_000_000n, bytes: frees(image) });
+      const atNs = freesOnCommit ? 2n ** 63n : fake.world.uptime + BigInt(lateMs) * 1_000_000n;
+      due.push({ atNs, bytes: frees(image) });
       return 0n;
     },
     ...change,
@@ -64,8 +68,15 @@ function aNode(disk: Disk = {}, change: Partial<FakeWorld> = {}): FakeEngine {
     const free = (first.freeBytes ?? first.availableBytes) + freed - others;
     const freeBytes = free > 0n ? free : 0n;
     const available = freeBytes - reserve;
-    return { freeBytes, availableBytes: available > 0n ? available : 0n, reservedBytes: reserve };
+    const availableBytes = available > 0n ? available : 0n;
+    return { freeBytes, availableBytes, reservedBytes: reserve, freesOnCommit };
   };
+  Object.assign(fake.engine, {
+    commit: async () => {
+      fake.calls.push("commit");
+      for (const one of due) one.atNs = fake.world.uptime;
+    },
+  });
   Object.assign(fake.engine.observe.disk, {
     measure: async (path: string) => ({ ...(await plain.measure(path)), ...now() }),
     filesystems: async (given: never) =>
@@ -78,6 +89,9 @@ const run = async (fake: FakeEngine) => {
   const { pass } = await runFakePass(fake, { containers: "none" });
   return { images: pass.images!, count: fake.writes.length };
 };
+
+const called = ({ calls }: FakeEngine, method: string): number =>
+  calls.filter((one) => one === method).length;
 
 describe("a pass for disk usage", () => {
   test("removes as much as its target needs", async () => {
@@ -104,6 +118,50 @@ describe("a pass for disk usage", () => {
     const { images, count } = await run(aNode({ written: 100n * MIB, callMs: 3_000 }));
     expect(images.end).toBe("estimated");
     expect(count).toBeLessThanOrEqual(6);
+  });
+
+  test("brings about the commit for which a filesystem waits, before it waits itself", async () => {
+    const filesystem = aFilesystem({ availableBytes: 14n * GIB });
+    const fake = aNode({ freesOnCommit: true }, { filesystem });
+    const startNs = fake.world.uptime;
+    const { images, count } = await run(fake);
+    expect([images.end, count, called(fake, "commit")]).toEqual(["target-reached", 3, 1]);
+    expect(fake.world.uptime - startNs < seconds(1)).toBe(true);
+  });
+
+  test("waits ten seconds for space, and after a wait in vain for none within an hour", async () => {
+    const filesystem = aFilesystem({ availableBytes: 14n * GIB });
+    const fake = aNode({ freesOnCommit: true, frees: () => 0n }, { filesystem });
+    const waited = async () => {
+      const startNs = fake.world.uptime;
+      // Each pass judges anew what others do to its disk.
+      fake.engine.passes.streaks.clear();
+      expect(await run(fake)).toMatchObject({ images: { end: "estimated" } });
+      return fake.world.uptime - startNs >= seconds(10);
+    };
+    expect([await waited(), called(fake, "commit")]).toEqual([true, 1]);
+    fake.elapse(Number(minutes(59) / 1_000_000n));
+    expect([await waited(), called(fake, "commit")]).toEqual([false, 1]);
+    fake.elapse(Number(minutes(1) / 1_000_000n));
+    expect([await waited(), called(fake, "commit")]).toEqual([true, 2]);
+  });
+
+  test.each([
+    [
+      "five removals across passes that gave nothing back to a disk",
+      "8:1",
+      [3, 2],
+      "nothing-freed",
+    ],
+    ["not those that gave nothing back to another one", "8:2", [3, 3], "estimated"],
+  ])("ends by %s", async (_, device, counts, end) => {
+    const filesystem = aFilesystem({ availableBytes: 14n * GIB });
+    const fake = aNode({ frees: () => 0n }, { filesystem });
+    const first = await run(fake);
+    fake.world.filesystem = { ...filesystem, device };
+    const { images, count } = await run(fake);
+    expect([first.images.end, images.end]).toEqual(["estimated", end as typeof images.end]);
+    expect([first.count, count - first.count]).toEqual(counts);
   });
 
   test("counts what refills root's reserve as given back", async () => {
