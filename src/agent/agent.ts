@@ -96,7 +96,7 @@ class RunningAgent {
       self: this.#world.self,
       owner: null,
       log: this.#log,
-      startedAt: wallClock(),
+      isAgent: true,
       listener: this.#statusServer,
     });
     this.#opened.defer(close);

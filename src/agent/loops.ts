@@ -11,7 +11,6 @@ import { detect, seeListed } from "../gc/prepare.ts";
 import { HostError, RuntimeError } from "../model/errors.ts";
 import type { Limits } from "../model/limits.ts";
 import type { LoopName, Pass } from "../model/pass.ts";
-import type { ImageTarget } from "../model/plan.ts";
 import type { ImageBlock } from "../model/reason.ts";
 import type { MeasuredFilesystem } from "../model/reports.ts";
 import { duration, type Instant } from "../model/time.ts";
@@ -250,9 +249,8 @@ export class Agent {
     };
     const verdict = await check();
     if (verdict === null) return null;
-    this.#announcer.pressure(verdict, this.#now(), engine.limits().images.compat);
+    this.#announcer.pressure(verdict, this.#now());
     const { due, reclaim, targets } = verdict;
-    const { compat } = engine.limits().images;
     if (due.length === 0) {
       this.#pace.reset();
       engine.passes.awaited.clear();
@@ -267,7 +265,7 @@ export class Agent {
         },
         containers: reclaim.containers ? "all" : reclaim.logs ? "logs" : "none",
         images: reclaim.images,
-        pressureTargets: compat === "none" ? targets : due.map(everythingFor),
+        pressureTargets: targets,
       },
       signal,
     );
@@ -306,12 +304,6 @@ function isEnabled(name: LoopName, limits: Limits): boolean {
   if (name === "image-gc") return collectsImages(limits.images);
   return name !== "pressure" || limits.pressure.thresholds.length > 0;
 }
-
-/** The kubelet removes every unused image, whatever removing containers freed. */
-const everythingFor = ({ threshold: { signal } }: PressureVerdict["due"][number]): ImageTarget => ({
-  kind: "everything",
-  trigger: { kind: "pressure", signal },
-});
 
 /** For status. Otherwise the decisions on, say, twenty thousand containers would stay in memory until the next pass. */
 function withoutDecisions(pass: Pass): Pass {

@@ -5,11 +5,7 @@ import { messageOf } from "../model/errors.ts";
 import { hasRemoved, type Pass } from "../model/pass.ts";
 import type { MeasuredFilesystem } from "../model/reports.ts";
 import { UNMEASURED } from "../node/disk.ts";
-import {
-  judgePressure,
-  type PressureState,
-  type PressureVerdict,
-} from "../policy/pressure/thresholds.ts";
+import type { PressureState, PressureVerdict } from "../policy/pressure/thresholds.ts";
 
 export interface PressureCheck {
   readonly verdict: PressureVerdict;
@@ -44,9 +40,8 @@ export async function checkPressure(
   const filesystems = found.map((it, at) =>
     unmeasured.has(it.device) ? (known.filesystems[at] ?? it) : it,
   );
-  const verdict = judgePressure({
+  const verdict = engine.policy.judgePressure({
     limits: limits.pressure,
-    compat: limits.images.compat,
     filesystems: found,
     state: known.state,
     uptime: host.clocks().uptime,

@@ -133,7 +133,7 @@ export class StatusServer implements HttpProviders {
       runtimeAnsweredAt: state.runtimeAnsweredAt,
       ledgerError: attached?.recorder?.state.failure ?? null,
       hold: attached?.engine.hold() ?? { kind: "none" },
-      bootGrace: attached === null ? null : graceOf(attached, config),
+      bootGrace: attached === null ? null : graceOf(attached),
       waiting: state.waiting,
       podSource: state.lastPasses.get("container-gc")?.plan.containers?.podSource ?? null,
       loops: state.loops,
@@ -163,12 +163,11 @@ export class StatusServer implements HttpProviders {
   }
 }
 
-function graceOf({ engine }: Attached, { limits }: Config): Duration | null {
+function graceOf({ engine }: Attached): Duration | null {
   const ledger = engine.memory.current();
   const { graceUntil } = ledger;
   const watched = ageNow(ledger, readClocks());
-  const isNone = graceUntil === null || limits.images.compat === "kubelet";
-  return isNone || watched >= graceUntil ? null : watchedSince(graceUntil, watched);
+  return graceUntil === null || watched >= graceUntil ? null : watchedSince(graceUntil, watched);
 }
 
 /** A loop is alive if a run or a removal of it ended within three of its periods and two calls' timeouts. */

@@ -46,17 +46,16 @@ export async function planNode(
   const seen = await readOnlyPass(node.engine, pass, context.signal);
   noteUnmeasured(context, seen);
   noteUnmatched(context, seen, isFirstLook);
-  if (context.config.values.compat === "kubelet")
-    context.note(
-      "first seen and last used come from the ledger; with --compat kubelet, plans ignore it",
-    );
-  const { compat, minimumAge } = config.limits.images;
+  const { isForgetful } = node.engine.policy;
+  if (isForgetful)
+    context.note("first seen and last used come from the ledger, which the kubelet's rules ignore");
+  const { minimumAge } = config.limits.images;
   const isNew = node.engine.memory.current().observedAt === null;
-  if (!isFirstLook || !isNew || compat === "kubelet") return seen;
+  if (!isFirstLook || !isNew || isForgetful) return seen;
   context.note(
     `no ledger yet, so every image is judged as if it were old enough; crigc gc would keep all of them for their first ${humanDuration(minimumAge)}`,
   );
-  return asIfOldEnough(seen);
+  return asIfOldEnough(node.engine, seen);
 }
 
 /** A misspelt pattern keeps nothing: of the command line in any case, of files where the rules are shown. */

@@ -153,8 +153,6 @@ const inRepository = (images: readonly Image[], wanted: ImageId, repository: str
 
 /** The limits of this command line. Throws `ConfigError`. */
 export function forced(config: Config, invocation: Invocation): Config {
-  if (has(invocation, "free") && config.limits.images.compat === "kubelet")
-    throw usageError("--free", "", "--free cannot be combined with --compat kubelet");
   if (!has(invocation, "force-young")) return config;
   const images = { ...config.limits.images, minimumAge: duration(0n) };
   return { ...config, limits: { ...config.limits, images } };

@@ -76,7 +76,6 @@ function withImplied({ values, sources }: Settings): Settings {
 }
 
 function limitsOf(values: Values): Limits {
-  const { compat } = values;
   return {
     images: {
       highPercent: values.imageGCHighThresholdPercent,
@@ -87,22 +86,17 @@ function limitsOf(values: Values): Limits {
       keepLoaded: values.keepLoaded,
       keepPerRepository: values.keepPerRepository ?? 0,
       infraImages: values.podInfraContainerImage,
-      whenFutile: compat === "kubelet" ? "collect" : "keep",
-      accounting: compat === "kubelet" ? "reported" : "measured",
-      compat,
     },
     containers: {
       minimumAge: values.minimumContainerTTLDuration,
       maximumPerPodContainer: values.maximumDeadContainersPerContainer,
       maximumContainers: values.maximumDeadContainers,
       collectForeign: values.collectForeign,
-      compat,
     },
     memory: {
       imageGcPeriod: values.imageGCPeriod,
       bootGrace: values.bootGrace,
       deadPodTtl: values.deadPodTTL,
-      compat,
     },
     pressure: {
       thresholds: thresholdsOf(values),

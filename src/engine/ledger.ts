@@ -1,13 +1,10 @@
-/** The ledger of a process: on disk, or of a dry run; and with `compat: kubelet` from when images count. */
+/** The ledger of a process: on disk, or of a dry run. */
 
 import type { Config } from "../config/config.ts";
 import { volatileMemory } from "../gc/ports.ts";
-import type { Ledger } from "../model/ledger.ts";
-import type { Limits } from "../model/limits.ts";
 import type { LedgerMemory } from "../model/ports.ts";
 import { machineId, wallClock } from "../node/clock.ts";
 import { lockHolder } from "../node/lock.ts";
-import type { AgesFrom } from "../policy/facts.ts";
 import type { StatePlaces } from "../state/files.ts";
 import { openReader, type StateReader } from "../state/reader.ts";
 import { Recorder } from "../state/recorder.ts";
@@ -51,27 +48,3 @@ export const stateOnDisk = (config: Config, self: Self, notify: Notify): StateRe
     // No ledger is closed while its holder lives.
     isOwner: lockHolder(config.values.stateDir) === null,
   });
-
-/** The kubelet forgets images when its process ends; with `compat: kubelet` they count from this process's first look. */
-export function countedMemory(memory: LedgerMemory, limits: Limits): LedgerMemory {
-  if (limits.images.compat === "none") return memory;
-  let first: AgesFrom | null = null;
-  let last: Pick<Ledger, "watched" | "uptime"> | null = null;
-  const agesFrom = ({ watched, observedAt, uptime }: Ledger): AgesFrom => {
-    // More than has passed is from a ledger that the disk gave late: it is new to this process too.
-    const isOther =
-      last === null || watched < last.watched || watched - last.watched > uptime - last.uptime;
-    last = { watched, uptime };
-    if (first === null || isOther) first = { watched, at: observedAt ?? wallClock() };
-    return first;
-  };
-  return {
-    current: () => memory.current(),
-    replace: (next) => {
-      agesFrom(next);
-      memory.replace(next);
-    },
-    save: () => memory.save(),
-    agesFrom,
-  };
-}

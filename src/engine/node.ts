@@ -7,7 +7,6 @@ import { type Engine, type Journal, type ReadEngine, volatileMemory } from "../g
 import { AssertionError, messageOf } from "../model/errors.ts";
 import type { DiskReader, HostReader } from "../model/ports.ts";
 import type { PodReading } from "../model/snapshot.ts";
-import type { Instant } from "../model/time.ts";
 import { readClocks, timer } from "../node/clock.ts";
 import { commitBy, diskOf } from "../node/disk.ts";
 import { readHold } from "../node/hold.ts";
@@ -20,8 +19,10 @@ import { logDeleter } from "../node/log-remover.ts";
 import { collectIfGrown } from "../node/process.ts";
 import { parseKeepPattern } from "../policy/keep/keep-pattern.ts";
 import { parseKeepFile } from "../policy/keep/keep.ts";
+import { kubeletPolicy } from "../policy/kubelet/kubelet.ts";
+import { defaultPolicy, type Policy } from "../policy/policy.ts";
 import { journalOf, logListener } from "./journal.ts";
-import { countedMemory, openState, stateOnDisk } from "./ledger.ts";
+import { openState, stateOnDisk } from "./ledger.ts";
 import type { Log } from "./log.ts";
 import { onRuntimeOf, type Owner } from "./owner.ts";
 import { connect, type Connected } from "./runtime.ts";
@@ -40,8 +41,11 @@ export async function openNode(config: Config, self: Pick<Process, "userId">, ow
   const { runtime } = await connect(onRuntimeOf(owner, config));
   const ledger =
     owner === null ? stateOnDisk(config, self, notify).ledger() : owner.memory.current();
-  const memory = countedMemory(volatileMemory(ledger), config.limits);
-  const engine: ReadEngine = { ...reading(config, { runtime, host, owner }), memory };
+  const engine: ReadEngine = {
+    ...reading(config, { runtime, host, owner }),
+    policy: policyOf(config, false),
+    memory: volatileMemory(ledger),
+  };
   return {
     engine,
     /** Warnings: the ledger is broken, of another version or unreadable. */
@@ -49,6 +53,10 @@ export async function openNode(config: Config, self: Pick<Process, "userId">, ow
     [Symbol.dispose]: () => runtime.close(),
   };
 }
+
+/** The rules in force, for the life of a process. */
+export const policyOf = ({ values }: Pick<Config, "values">, isAgent: boolean): Policy =>
+  values.compat === "kubelet" ? kubeletPolicy(isAgent ? readClocks().uptime : null) : defaultPolicy;
 
 interface Opened {
   readonly runtime: Runtime;
@@ -66,7 +74,6 @@ const reading = (config: Config, { runtime, host, owner }: Opened) => ({
   passes: owner?.passes ?? new PassMemory(timer),
   limits: () => config.limits,
   hold: () => readHold(config.values.stateDir),
-  startedAt: null,
   stepDone: () => {
     owner?.progressed();
     collectIfGrown();
@@ -80,14 +87,14 @@ export interface CollectorOptions {
   /** The agent that runs this command; `null`: this process opens the state directory. */
   readonly owner: Owner | null;
   readonly log: Log;
-  readonly startedAt: Instant | null;
+  readonly isAgent: boolean;
   /** Must not throw. */
   readonly listener: Partial<Journal>;
 }
 
 /** What `gc` or the agent needs to remove. */
 export async function openEngine(options: CollectorOptions) {
-  const { config, connected, self, owner, log, startedAt, listener } = options;
+  const { config, connected, self, owner, log, isAgent, listener } = options;
   const { values } = config;
   const { runtime } = connected;
   const host = hostOf(config, (error) => {
@@ -103,8 +110,8 @@ export async function openEngine(options: CollectorOptions) {
   const engine: Engine = {
     ...reader,
     observe: { ...reader.observe, host: { ...host.reader, keepRules } },
-    memory: countedMemory(memory, config.limits),
-    startedAt,
+    policy: policyOf(config, isAgent),
+    memory,
     writer: values.dryRun ? noWriter : runtime.writer,
     remover: values.dryRun ? noRemover : logDeleter(values),
     hooks: { get: sendHook },

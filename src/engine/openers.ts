@@ -122,7 +122,7 @@ async function openCollector(
     self: world.self,
     owner,
     log,
-    startedAt: null,
+    isAgent: false,
     listener: {},
   });
   return {

@@ -1,6 +1,5 @@
 /** Decides which events are news: a persistent condition is reported once, then again when it changes. */
 
-import type { Compat } from "../model/limits.ts";
 import type { Event, ImageEnd, LoopName } from "../model/pass.ts";
 import type { ImagePlan } from "../model/plan.ts";
 import type { Instant } from "../model/time.ts";
@@ -67,15 +66,9 @@ export class Announcer {
       this.#journal.event({ reason, message, at, passId: null });
   }
 
-  /**
-   * Raises `EvictionThresholdMet` when a threshold becomes due, once while the condition lasts. The kubelet raises it
-   * with each attempt, for the one threshold that it acts on.
-   */
-  pressure(verdict: PressureVerdict, at: Instant, compat: Compat = "none"): void {
-    const news =
-      compat === "kubelet"
-        ? verdict.due.slice(0, 1)
-        : verdict.due.filter((one) => !this.#due.has(keyOf(one)));
+  /** Raises `EvictionThresholdMet` when a threshold becomes due, once while the condition lasts. */
+  pressure(verdict: PressureVerdict, at: Instant): void {
+    const news = verdict.due.filter((one) => !this.#due.has(keyOf(one)));
     for (const one of verdict.due) this.#due.add(keyOf(one));
     if (!verdict.condition && this.#due.size > 0) {
       this.#due.clear();

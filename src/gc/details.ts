@@ -3,11 +3,11 @@
 import { messageOf } from "../model/errors.ts";
 import type { ContainerId, ImageId } from "../model/ids.ts";
 import type { ImageOrigin, Ledger } from "../model/ledger.ts";
-import type { Limits } from "../model/limits.ts";
 import type { LedgerMemory, RuntimeReader } from "../model/ports.ts";
 import type { Container, Image, ImageVolumes } from "../model/snapshot.ts";
 import { byObject, sameOr } from "../policy/by-object.ts";
 import { rememberOrigins } from "../policy/origins.ts";
+import type { Policy } from "../policy/policy.ts";
 import { askAll, NotAsked } from "./calls.ts";
 
 /**
@@ -103,7 +103,7 @@ export async function readOrigins(
 }
 
 interface LayerPorts {
-  readonly limits: () => Limits;
+  readonly policy: Pick<Policy, "knowsLayers">;
   readonly memory: LedgerMemory;
   readonly observe: { readonly runtime: Pick<RuntimeReader, "imageOrigin"> };
 }
@@ -113,9 +113,9 @@ export class LayerReader {
   /** Images whose status could not be read last time. */
   #failed: ReadonlySet<ImageId> = new Set();
 
-  /** Asks once per image, and again at the next look if the call fails. The kubelet does not know layers. */
-  async read({ limits, memory, observe }: LayerPorts, signal: AbortSignal): Promise<null> {
-    if (limits().images.compat === "kubelet") return null;
+  /** Asks once per image, and again at the next look if the call fails. */
+  async read({ policy, memory, observe }: LayerPorts, signal: AbortSignal): Promise<null> {
+    if (!policy.knowsLayers) return null;
     const known = memory.current();
     // Images that failed before come last, so that they do not delay others.
     const isLate = (id: ImageId): number => Number(this.#failed.has(id));

@@ -15,7 +15,6 @@ import type { ImageBlock } from "../model/reason.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { duration, type Instant, plus } from "../model/time.ts";
 import { unjudged } from "../policy/container/containers.ts";
-import { containerPlan } from "../policy/decide.ts";
 import type { Parts } from "../policy/facts.ts";
 import { waitsForPods } from "../policy/image/judge.ts";
 import { forgetRemoved } from "../policy/remember.ts";
@@ -116,7 +115,7 @@ class RunningPass {
       this.#prepared = prepared;
       this.#plan = prepared.plan;
       if (dryRun) this.#recordDryRun(prepared.plan);
-      else if (purpose.kind === "pressure" && this.#engine.limits().images.compat === "none") {
+      else if (purpose.kind === "pressure" && !this.#engine.policy.containersFirst) {
         await this.#removeImages(prepared);
         await this.#removeContainers(prepared);
       } else {
@@ -189,8 +188,8 @@ class RunningPass {
     const { containers: plan } = prepared.plan;
     if (plan === null || this.#stop.aborted) return;
     const engine = this.#engine;
-    const { snapshot, limits, listedNs } = prepared;
-    const isUrgent = this.#request.purpose.kind === "pressure" && limits.images.compat === "none";
+    const { snapshot, listedNs } = prepared;
+    const isUrgent = this.#request.purpose.kind === "pressure";
     const ports = { runtime: engine.observe.runtime, writer: engine.writer };
     const path = containerPath(snapshot);
     const outcome = await this.#steps.run("execute", () =>
@@ -206,7 +205,7 @@ class RunningPass {
           const logs = await host.logs();
           const pods = await host.pods(this.#stop);
           const now = { ...prepared, snapshot: { ...snapshot, logs, pods }, hold: engine.hold() };
-          return containerPlan(now, lists);
+          return engine.policy.decideContainers(now, lists);
         },
         held: () => engine.hold().kind !== "none",
         measureAvailable:

@@ -27,6 +27,7 @@ import type {
 } from "../model/ports.ts";
 import type { Filesystem, RuntimeInfo } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
+import type { Policy } from "../policy/policy.ts";
 import type { ObservePorts } from "./observe.ts";
 import type { PassMemory } from "./pass-memory.ts";
 
@@ -75,12 +76,8 @@ export interface ReadEngine {
   /** Kept from pass to pass. */
   readonly passes: PassMemory;
   readonly limits: () => Limits;
+  readonly policy: Policy;
   readonly hold: () => HoldState;
-  /**
-   * When the agent started; `null` for a single pass without an agent. With `compat: kubelet` the maximum age waits for
-   * it.
-   */
-  readonly startedAt: Instant | null;
   /** Told when a step has ended: of a large node each leaves much garbage. */
   readonly stepDone?: () => void;
 }

@@ -4,14 +4,11 @@ import type { Ledger } from "../model/ledger.ts";
 import type { Plan } from "../model/plan.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { ageNow } from "../policy/age-clock.ts";
-import { rememberPods } from "../policy/container/pods.ts";
-import { decide } from "../policy/decide.ts";
 import type { Facts } from "../policy/facts.ts";
-import { usageOf } from "../policy/image/usage.ts";
 import { compileKeepRules, unmatchedKeepRules } from "../policy/keep/keep.ts";
 import { rememberOrigins } from "../policy/origins.ts";
 import { metTargets } from "../policy/pressure/thresholds.ts";
-import { forgetRemoved, forgetUnlisted, remember, seeImages } from "../policy/remember.ts";
+import { forgetRemoved, forgetUnlisted, seeImages } from "../policy/remember.ts";
 import { readOrigins } from "./details.ts";
 import { Observer, readPodDirectories } from "./observe.ts";
 import type { ReadEngine, Seen } from "./ports.ts";
@@ -64,20 +61,18 @@ export async function prepare(
     purpose,
     parts,
     hold: engine.hold(),
-    startedAt: engine.startedAt,
-    agesFrom: engine.memory.agesFrom?.(ledger),
     pressureTargets:
       evictions === true
-        ? metNow({ limits, filesystems: snapshot.filesystems })
+        ? metTargets({ limits: limits.pressure, filesystems: snapshot.filesystems })
         : request.pressureTargets,
     awaited,
     paused,
     last: engine.passes.last(),
   };
   const prepared = await steps.run("decide", () =>
-    withStarting(engine, { ...facts, plan: decide(facts), listedNs }, request),
+    withStarting(engine, { ...facts, plan: engine.policy.decide(facts), listedNs }, request),
   );
-  if (!needsLayers(prepared, request)) return prepared;
+  if (!engine.policy.knowsLayers || !needsLayers(prepared, request)) return prepared;
   return steps.run("layers", () => withLayers(engine, { prepared, request }, run));
 }
 
@@ -93,18 +88,14 @@ async function withStarting(
   const { images } = prepared.plan;
   if (images === null || (images.candidates.length === 0 && remembers)) return prepared;
   const snapshot = await readPodDirectories(engine.observe.host, prepared.snapshot);
-  return decidedAgain(prepared, (it) => it, snapshot);
+  return decidedAgain(engine, { ...prepared, snapshot });
 }
 
 /** The plan by what was learned since it was made. */
-function decidedAgain(
-  prepared: Prepared,
-  learn: (ledger: Ledger) => Ledger,
-  snapshot = prepared.snapshot,
-): Prepared {
-  const facts = { ...prepared, snapshot, ledger: learn(prepared.ledger) };
-  return { ...facts, plan: decide(facts) };
-}
+export const decidedAgain = <Of extends Facts>(
+  { policy }: Pick<ReadEngine, "policy">,
+  facts: Of,
+): Of => ({ ...facts, plan: policy.decide(facts) });
 
 function replaceIfChanged(
   { memory }: Pick<ReadEngine, "memory">,
@@ -122,8 +113,7 @@ function replaceIfChanged(
 function needsLayers(prepared: Prepared, request: PrepareRequest): boolean {
   const { images } = prepared.plan;
   const { origins } = prepared.ledger;
-  const limits = prepared.limits.images;
-  if (limits.compat === "kubelet" || request.purpose.kind === "pressure") return false;
+  if (request.purpose.kind === "pressure") return false;
   if (prepared.snapshot.images.every(({ id }) => origins.has(id))) return false;
   // Build dates come with them, which decide the order of images of equal age; one that is removed by hand has none.
   const isByHand = request.remembers && request.purpose.kind === "all-unused";
@@ -146,7 +136,7 @@ async function withLayers(
     ...rememberOrigins(ledger, images, origins),
   });
   if (request.remembers) replaceIfChanged(engine, learn);
-  return decidedAgain(prepared, learn);
+  return decidedAgain(engine, { ...prepared, ledger: learn(prepared.ledger) });
 }
 
 /** Under pressure the pass removes containers meanwhile; these have not vanished. */
@@ -157,48 +147,28 @@ function forgetGoing({ memory }: ReadEngine, { pods: { removed } }: Observer): v
   memory.replace(forgetRemoved(before, { containers: [...removed], sandboxes: [], remaining }));
 }
 
-/** What relieves the eviction thresholds that are met, beside the triggers of a periodic pass. */
-const metNow = ({
-  limits,
-  filesystems,
-}: Pick<Facts, "limits"> & Pick<Snapshot, "filesystems">): Facts["pressureTargets"] =>
-  metTargets({ limits: limits.pressure, compat: limits.images.compat, filesystems });
-
-/**
- * Only passes that also read the log directories judge pods; other observations leave their records alone. Starts from
- * the newest ledger and stores the result at once, so that nothing recorded by another loop is lost.
- */
+/** Starts from the newest ledger and stores the result at once, so that nothing recorded by another loop is lost. */
 function rememberNode(
-  engine: ReadEngine,
+  { memory, policy, limits }: ReadEngine,
   snapshot: Snapshot,
   { parts, remembers }: Pick<PrepareRequest, "parts" | "remembers">,
 ): Ledger {
-  const before = engine.memory.current();
-  const seen = remembered(engine, snapshot, before.pods);
-  const view = { ...snapshot, watched: seen.watched, limits: engine.limits().memory };
-  // The kubelet's container GC lists no images.
-  const isBlind = view.limits.compat === "kubelet" && !parts.images;
-  const ledger = {
-    ...seen,
-    ...(isBlind && { images: before.images }),
-    ...(parts.containers !== "none" && { pods: rememberPods(before.pods, view) }),
-  };
-  if (!remembers) return ledger;
-  engine.memory.replace(ledger);
+  const seen = { ledger: memory.current(), snapshot, limits: limits().memory, parts };
+  const ledger = policy.remember(seen);
+  if (remembers) memory.replace(ledger);
   return ledger;
 }
 
-/**
- * Detection: one observation, recorded in the ledger, without deciding or removing anything. Only container passes judge
- * pods, so their records stay as they are.
- */
+/** Detection: one observation, recorded in the ledger, without deciding or removing anything. */
 export async function detect(engine: ReadEngine, signal: AbortSignal): Promise<Seen> {
   const observer = observerOf(engine);
   const snapshot = await look(engine, { observer, logs: false }, signal);
-  engine.memory.replace(remembered(engine, snapshot, engine.memory.current().pods));
+  rememberNode(engine, snapshot, { parts: IMAGES_ONLY, remembers: true });
   engine.memory.save();
   return seenOf(snapshot);
 }
+
+const IMAGES_ONLY: Facts["parts"] = { containers: "none", images: true };
 
 /** An observer whose lists of images drop the records of those that they lack. */
 export const observerOf = (engine: ReadEngine): Observer =>
@@ -209,11 +179,9 @@ export const observerOf = (engine: ReadEngine): Observer =>
  * was not known is first seen now.
  */
 export function seeListed(
-  engine: Pick<ReadEngine, "memory" | "limits" | "observe">,
+  engine: Pick<ReadEngine, "memory" | "observe">,
   listed: Snapshot["images"],
 ): void {
-  const { memory } = engine.limits();
-  if (memory.compat === "kubelet") return;
   const clocks = engine.observe.host.clocks();
   replaceIfChanged(engine, (ledger) => {
     const watched = ageNow(ledger, clocks);
@@ -228,17 +196,6 @@ async function look(
 ): Promise<Snapshot> {
   const ledger = engine.memory.current();
   return observer.observe({ ledger, logs }, signal);
-}
-
-/** The ledger after this snapshot, with the given records of pods. */
-function remembered(engine: ReadEngine, snapshot: Snapshot, pods: Ledger["pods"]): Ledger {
-  return remember({
-    ledger: engine.memory.current(),
-    snapshot,
-    usage: usageOf(snapshot),
-    limits: engine.limits().memory,
-    pods,
-  });
 }
 
 export const seenOf = (snapshot: Snapshot): Seen => ({

@@ -2,10 +2,9 @@
 
 import type { ImageRecord } from "../model/ledger.ts";
 import { instant, watched as watchedAt } from "../model/time.ts";
-import { decide } from "../policy/decide.ts";
 import { Observer } from "./observe.ts";
 import type { ReadEngine } from "./ports.ts";
-import { prepare, type Prepared, type PrepareRequest } from "./prepare.ts";
+import { decidedAgain, prepare, type Prepared, type PrepareRequest } from "./prepare.ts";
 import { Steps } from "./steps.ts";
 
 export type ReadOnlyPass = Pick<PrepareRequest, "purpose" | "parts" | "allLayers" | "evictions">;
@@ -29,7 +28,7 @@ export async function readOnlyPass(
 }
 
 /** The plan as if every image had reached the minimum age: what a new ledger waits for. */
-export function asIfOldEnough(prepared: Prepared): Prepared {
+export function asIfOldEnough(engine: ReadEngine, prepared: Prepared): Prepared {
   const { minimumAge } = prepared.limits.images;
   const old = (record: ImageRecord): ImageRecord => ({
     ...record,
@@ -37,6 +36,5 @@ export function asIfOldEnough(prepared: Prepared): Prepared {
     firstSeenWatched: watchedAt(record.firstSeenWatched - minimumAge),
   });
   const images = new Map([...prepared.ledger.images].map(([id, record]) => [id, old(record)]));
-  const facts = { ...prepared, ledger: { ...prepared.ledger, images } };
-  return { ...facts, plan: decide(facts) };
+  return decidedAgain(engine, { ...prepared, ledger: { ...prepared.ledger, images } });
 }

@@ -12,25 +12,23 @@ import {
   type NothingFreed,
   reportedOf,
 } from "../model/pass.ts";
-import type { ImageCandidate, ImagePlan, ImageTarget } from "../model/plan.ts";
+import type { ImageCandidate, ImagePlan } from "../model/plan.ts";
 import type { CommitFilesystem, DiskReader, RuntimeReader, Timer } from "../model/ports.ts";
 import type { ImageKeepReason } from "../model/reason.ts";
 import type { Image, Snapshot } from "../model/snapshot.ts";
 import { duration, type Instant } from "../model/time.ts";
 import type { Facts } from "../policy/facts.ts";
 import { distinctImages } from "../policy/image/image-index.ts";
-import { changed, isRecreated, type Recheck, recheckImages } from "../policy/image/judge.ts";
+import { changed, isRecreated, type Recheck } from "../policy/image/judge.ts";
 import { layersOf } from "../policy/origins.ts";
 import {
   gaveNothing,
   isTelling,
   lacksRoom,
+  type StopRule,
   type Streak,
   streakAfter,
-  summedVerdict,
-  targetsNow,
   type Verdict,
-  verdictOf,
 } from "../policy/space.ts";
 import { noRoomWords } from "../report/image-reasons.ts";
 import { UNANSWERED_MAX } from "./calls.ts";
@@ -42,7 +40,7 @@ import type { Steps } from "./steps.ts";
 /** How long the pass looks at what others write. */
 const LOOK_MS = 2_000;
 
-export interface ImageExecution extends Pick<Engine, "memory" | "passes" | "hold"> {
+export interface ImageExecution extends Pick<Engine, "memory" | "passes" | "policy" | "hold"> {
   readonly runtime: Pick<RuntimeReader, "imageStatus">;
   readonly writer: Pick<Engine["writer"], "removeImage">;
   readonly disk: Pick<DiskReader, "measure">;
@@ -71,6 +69,7 @@ export async function removeImages(execution: ImageExecution): Promise<ImageOutc
 
 class ImageRemovals {
   readonly #execution: ImageExecution;
+  readonly #rule: StopRule;
   readonly #meter: Meter;
   /** Where removals have to give something back: the disks with a target, else those that hold images. */
   readonly #stores: readonly Place[];
@@ -82,7 +81,6 @@ class ImageRemovals {
   readonly #missed = new Set<ImageId>();
   #judged: { readonly snapshot: Snapshot; readonly recheck: Recheck } | null = null;
   #estimatedBytes = 0n;
-  #summed: readonly ImageTarget[] | null = null;
   /** What the images of these lists take at least: a removal frees at most the size of its image. */
   #store: { readonly node: Snapshot; leastBytes: bigint } | null = null;
   /** Reported sizes of what was removed for the targets. */
@@ -93,8 +91,9 @@ class ImageRemovals {
   #nothingFreed: NothingFreed | null = null;
 
   constructor(execution: ImageExecution) {
-    const { plan, facts } = execution;
+    const { plan, facts, policy } = execution;
     this.#execution = execution;
+    this.#rule = policy.stopRule(plan);
     const wanted = plan.targets.filter((target) => "device" in target);
     this.#stores =
       wanted.length > 0
@@ -137,7 +136,7 @@ class ImageRemovals {
     await this.#meter.read();
     if (await this.#hasNoRoom(node)) return "no-room";
     const forAge = candidate.triggers.some(({ kind }) => kind === "age");
-    if (!forAge && this.#hasAgeErrors()) return "age-removal-errors";
+    if (!forAge && this.#endsOnAgeErrors()) return "age-removal-errors";
     const end = forAge ? null : await this.#endByDisk(node);
     if (end !== null) return end;
     if (stop.aborted) return "stopped";
@@ -162,13 +161,14 @@ class ImageRemovals {
   }
 
   async #remove(candidate: ImageCandidate): Promise<ImageResult> {
-    const { passes } = this.#execution;
+    const { passes, policy } = this.#execution;
     const { image, estimateBytes } = candidate;
     const { freeBytes: freeBefore, ns: startNs } = this.#meter;
     const removed = await removeImage(this.#execution, candidate);
     this.#unanswered = removed.isUnanswered ? this.#unanswered + 1 : 0;
     if (removed.kind !== "gone") return this.#notRemoved(candidate, removed);
     passes.removed(image.id);
+    policy.imageRemoved(image.id);
     this.#gone.add(image.id);
     this.#estimatedBytes += estimateBytes;
     if (this.#store !== null) this.#store.leastBytes -= image.sizeBytes;
@@ -220,7 +220,7 @@ class ImageRemovals {
 
   /** Why it is kept after all, by the node as it is now and the newest records; `null`: it may be removed. */
   #keepReason(candidate: ImageCandidate, node: Snapshot): ImageKeepReason | null {
-    const { facts, memory, hold } = this.#execution;
+    const { facts, memory, policy, hold } = this.#execution;
     if (hold().kind !== "none") return { kind: "blocked", block: "on-hold" };
     if (this.#judged?.snapshot !== node) {
       const listed = new Set(node.images.map(({ id }) => id));
@@ -231,7 +231,7 @@ class ImageRemovals {
         hold: { kind: "none" } as const,
         awaited: "all" as const,
       };
-      this.#judged = { snapshot: node, recheck: recheckImages(now) };
+      this.#judged = { snapshot: node, recheck: policy.recheckImages(now) };
     }
     const isAnother =
       this.#missed.has(candidate.image.id) ||
@@ -242,13 +242,13 @@ class ImageRemovals {
     );
   }
 
-  #verdict(node: Snapshot): Verdict {
-    const { plan } = this.#execution;
-    if (plan.accounting === "reported") return this.#summedVerdict();
-    return verdictOf(plan.targets, {
+  #verdict(node: Snapshot, isEnd: boolean): Verdict {
+    return this.#rule.verdict({
       readings: this.#meter.readings,
       storeBytes: this.#storeBytes(node),
       estimatedBytes: this.#estimatedBytes,
+      sizes: this.#sizes,
+      isEnd,
     });
   }
 
@@ -264,38 +264,28 @@ class ImageRemovals {
     return this.#store.leastBytes;
   }
 
-  /** The kubelet's: its space pass begins with the disk as its age pass left it. */
-  #summedVerdict(): Verdict {
-    this.#summed ??= targetsNow(this.#execution.plan.targets, this.#meter.readings);
-    return summedVerdict(this.#summed, this.#sizes);
-  }
-
   /** Whether the targets are reached, or by the estimates should be; `null` to go on. */
-  async #endByDisk(node: Snapshot): Promise<ImageEnd | null> {
-    const verdict = this.#verdict(node);
+  async #endByDisk(node: Snapshot, isEnd = false): Promise<ImageEnd | null> {
+    const verdict = this.#verdict(node, isEnd);
     if (verdict === "reached") return "target-reached";
     if (verdict === "go-on") return null;
-    await this.#wait(() => this.#verdict(node) === "reached");
-    return this.#verdict(node) === "reached" ? "target-reached" : "estimated";
+    await this.#wait(() => this.#verdict(node, isEnd) === "reached");
+    return this.#verdict(node, isEnd) === "reached" ? "target-reached" : "estimated";
   }
 
-  /** They end the kubelet's pass before it looks at the disk. */
-  #hasAgeErrors(): boolean {
+  #endsOnAgeErrors(): boolean {
     const ofAge = this.#items.filter(({ trigger }) => trigger.kind === "age");
-    const isKubelet = this.#execution.plan.accounting === "reported";
-    return isKubelet && ofAge.some(({ result }) => result.kind === "failed");
+    return this.#rule.endsOnAgeErrors && ofAge.some(({ result }) => result.kind === "failed");
   }
 
   async #endOfAll(): Promise<ImageEnd> {
     const { plan, facts } = this.#execution;
-    if (this.#hasAgeErrors()) return "age-removal-errors";
+    if (this.#endsOnAgeErrors()) return "age-removal-errors";
     if (plan.blocks.length > 0) return blockedEnd(plan);
-    // Without a candidate left, a target of 0 is met without a removal.
-    if (this.#sizes.length === 0) this.#sizes.push(0n);
-    if (plan.targets.length > 0)
-      return (
-        (await this.#endByDisk(this.#judged?.snapshot ?? facts.snapshot)) ?? "candidates-exhausted"
-      );
+    if (plan.targets.length > 0) {
+      const node = this.#judged?.snapshot ?? facts.snapshot;
+      return (await this.#endByDisk(node, true)) ?? "candidates-exhausted";
+    }
     if (this.#items.some(({ result }) => isFailed(result))) return "candidates-exhausted";
     return this.#items.length > 0 ? "target-reached" : "nothing-to-do";
   }
@@ -304,8 +294,8 @@ class ImageRemovals {
   async #endIfNothingFreed(result: ImageResult): Promise<ImageEnd | null> {
     const { passes, timer, steps, soonest, stop, facts } = this.#execution;
     const streak = this.#streak;
-    if (this.#execution.plan.accounting === "reported") return null;
-    if (result.kind !== "removed" || !isTelling(streak)) return null;
+    if (!this.#rule.endsIfNothingFreed || result.kind !== "removed" || !isTelling(streak))
+      return null;
     const gaveBack = (): boolean =>
       !gaveNothing(
         streak,

@@ -2,8 +2,6 @@
 
 import type { Duration } from "./time.ts";
 
-export type Compat = "none" | "kubelet";
-
 export interface ImageLimits {
   /** Percent of the filesystem, 0 to 100, at which collection starts. */
   readonly highPercent: number;
@@ -20,23 +18,19 @@ export interface ImageLimits {
   /** Keep the N most recently used tags of each repository; 0: off. */
   readonly keepPerRepository: number;
   readonly infraImages: readonly string[];
-  readonly whenFutile: "keep" | "collect";
-  readonly accounting: "measured" | "reported";
-  readonly compat: Compat;
 }
 
 /** The disk usage at which GC starts, and the one that it frees down to. */
 export type Thresholds = Pick<ImageLimits, "highPercent" | "lowPercent">;
 
 export interface ContainerLimits {
-  /** Dead containers younger than this are kept. Counts from their end; with `compat: kubelet`, from their creation. */
+  /** Dead containers younger than this are kept. */
   readonly minimumAge: Duration;
   /** Dead instances kept for each pod and container name; negative: no limit. */
   readonly maximumPerPodContainer: number;
   /** Dead instances kept on the node; negative: no limit. */
   readonly maximumContainers: number;
   readonly collectForeign: boolean;
-  readonly compat: Compat;
 }
 
 /** Limits of the ledger, and the grace period after a boot. */
@@ -47,7 +41,6 @@ export interface MemoryLimits {
   readonly bootGrace: Duration;
   /** With pod source `cri`: observed time after which a dead pod counts as deleted. */
   readonly deadPodTtl: Duration;
-  readonly compat: Compat;
 }
 
 export type Signal =

@@ -54,7 +54,7 @@ export type ImageEnd =
   | "nothing-freed"
   /** The runtime has no room to record a removal, which would free nothing. */
   | "no-room"
-  /** Removals for age failed, so the space pass was skipped (`compat: kubelet`). */
+  /** Removals for age failed, so the space pass was skipped, as in the kubelet. */
   | "age-removal-errors"
   | "invalid-capacity"
   /** A list or a stat failed during the pass, so what is in use is unknown. */

@@ -150,15 +150,13 @@ export interface ImagePlan {
   readonly now: Instant;
   readonly triggers: readonly ImageTrigger[];
   readonly targets: readonly ImageTarget[];
-  /** In the order of removal; a pass removes a prefix. Empty if `blocks` is not, but for those for age with `compat: kubelet`. */
+  /** In the order of removal; a pass removes a prefix. Empty if `blocks` is not, but for the kubelet's age pass. */
   readonly candidates: readonly ImageCandidate[];
   readonly kept: readonly KeptImage[];
   readonly blocks: readonly ImageBlock[];
   readonly futility: readonly Futility[];
   /** The percentages by which the disk was judged. */
   readonly usage: readonly DiskUsage[];
-  /** `reported`: like the kubelet, a pass adds up the sizes of what it removed; absent: it measures the disk. */
-  readonly accounting?: "reported";
   readonly notes: readonly PlanNote[];
 }
 
@@ -172,7 +170,7 @@ export type PlanNote =
     }
   /** A high threshold of 100 without a maximum age. */
   | { readonly kind: "space-off" }
-  /** `waits`: like the kubelet, it removes nothing before an agent has run for that long. */
+  /** Like the kubelet, it removes nothing for its age before an agent has run for that long. */
   | { readonly kind: "maximum-age-needs-agent" };
 
 export interface DiskUsage {

@@ -22,7 +22,7 @@ import type {
   RuntimeInfo,
   Sandbox,
 } from "./snapshot.ts";
-import type { Instant, ObservedTime } from "./time.ts";
+import type { Instant } from "./time.ts";
 
 /** The result of one `PodSandboxStatus`, just before a removal or a pre-stop request. */
 export interface SandboxDetail {
@@ -162,8 +162,6 @@ export interface LedgerMemory {
   replace(next: Ledger): void;
   /** Has it written, which never delays or fails the caller. */
   save(): void;
-  /** With `compat: kubelet`: from when images count, for a decision by this ledger. */
-  agesFrom?(ledger: Ledger): { readonly watched: ObservedTime; readonly at: Instant };
 }
 
 /** Time, injected so that tests need not wait. */

@@ -62,7 +62,7 @@ export type ImageKeepReason =
     }
   /** The removal by hand selected others. */
   | NotSelected
-  /** Used at or after the instant of the pass (`compat: kubelet`). */
+  /** Used at or after the instant of the pass. */
   | { readonly kind: "just-used" }
   /** No trigger is met. */
   | { readonly kind: "no-trigger" }

@@ -5,13 +5,7 @@ import type { Limits } from "../model/limits.ts";
 import type { HoldState } from "../model/pass.ts";
 import type { ImageTarget, Purpose } from "../model/plan.ts";
 import type { Snapshot } from "../model/snapshot.ts";
-import type { Duration, Instant, ObservedTime } from "../model/time.ts";
-
-/** The first observation of a process that forgets, like a kubelet, what was seen of images before. */
-export interface AgesFrom {
-  readonly watched: ObservedTime;
-  readonly at: Instant;
-}
+import type { Duration } from "../model/time.ts";
 
 /** The halves of the node that a plan is for. `logs`: only what deleted pods left in the log directories. */
 export interface Parts {
@@ -27,10 +21,6 @@ export interface Facts {
   readonly purpose: Purpose;
   readonly parts: Parts;
   readonly hold: HoldState;
-  /** When the agent started; `null` for a single pass without an agent. */
-  readonly startedAt: Instant | null;
-  /** With `compat: kubelet`; absent: images count as the ledger says. */
-  readonly agesFrom?: AgesFrom | undefined;
   /** Targets that would end disk pressure; empty for a periodic pass of the agent, which relieves pressure apart. */
   readonly pressureTargets: readonly ImageTarget[];
   /** Pods that no longer hold up image removal, because a pass has waited for them; `all`: this pass has waited. */

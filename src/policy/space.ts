@@ -4,8 +4,8 @@
  */
 
 import { runtimeOf } from "../cri/runtimes.ts";
-import type { Compat, ImageLimits } from "../model/limits.ts";
-import type { DiskUsage, Futility, ImageTarget, PlanNote } from "../model/plan.ts";
+import type { ImageLimits, Thresholds } from "../model/limits.ts";
+import type { DiskUsage, Futility, ImagePlan, ImageTarget, PlanNote } from "../model/plan.ts";
 import type { ImageBlock } from "../model/reason.ts";
 import type { DiskReading, Filesystem, RuntimeInfo, Snapshot } from "../model/snapshot.ts";
 import { atLeastZero, larger, smaller } from "../model/values.ts";
@@ -28,10 +28,9 @@ export interface DiskJudgement {
 /** Judges every filesystem that holds images by the thresholds on disk usage. */
 export function judgeDisks(
   { filesystems }: Pick<Snapshot, "filesystems">,
-  limits: Pick<ImageLimits, "compat" | "highPercent" | "lowPercent">,
+  limits: Thresholds,
 ): DiskJudgement {
-  const all = filesystems.filter(({ roles }) => roles.includes("imagefs"));
-  const stores = limits.compat === "kubelet" ? all.slice(0, 1) : all;
+  const stores = filesystems.filter(({ roles }) => roles.includes("imagefs"));
   if (stores.length === 0) {
     const message = "the runtime names no image filesystem";
     const block = { kind: "invalid-capacity", path: "", message } as const;
@@ -46,12 +45,9 @@ export function judgeDisks(
   };
 }
 
-function judgeDisk(
-  filesystem: Filesystem,
-  { highPercent, lowPercent, compat }: Pick<ImageLimits, "compat" | "highPercent" | "lowPercent">,
-): DiskJudgement {
+function judgeDisk(filesystem: Filesystem, { highPercent, lowPercent }: Thresholds): DiskJudgement {
   const { path, device, capacityBytes: capacity, availableBytes } = filesystem;
-  const fault = spaceFault(filesystem, compat);
+  const fault = spaceFault(filesystem);
   if (fault !== null) {
     const block = { kind: "invalid-capacity", path, message: fault } as const;
     return { usage: [], blocks: [block], targets: [], notes: [] };
@@ -90,22 +86,18 @@ const usedPercent = (capacity: bigint, available: bigint): number =>
   Number(100n - (100n * available) / capacity);
 
 /** `null` if the filesystem counts no inodes, or reports more free ones than it has. */
-const inodesUsedPercent = ({ inodes, inodesFree }: Filesystem): number | null =>
+export const inodesUsedPercent = ({ inodes, inodesFree }: Filesystem): number | null =>
   inodes <= 0n || inodesFree < 0n || inodesFree > inodes ? null : usedPercent(inodes, inodesFree);
 
 /**
  * Why a filesystem's figures are implausible, so that nothing is decided on them. Available may exceed the capacity by a
  * rounding: 4096 bytes or a thousandth of the capacity, whichever is more.
  */
-function spaceFault(
-  { capacityBytes, availableBytes, path }: Filesystem,
-  compat: Compat,
-): string | null {
+function spaceFault({ capacityBytes, availableBytes, path }: Filesystem): string | null {
   if (capacityBytes <= 0n)
     return `the image filesystem at ${path} reports a capacity of ${capacityBytes} bytes`;
   const rounding = larger(capacityBytes / 1000n, 4096n);
-  const isPlausible = compat === "kubelet" || availableBytes <= capacityBytes + rounding;
-  if (availableBytes >= 0n && isPlausible) return null;
+  if (availableBytes >= 0n && availableBytes <= capacityBytes + rounding) return null;
   // Without the figure that differs each time: what lasts is reported once.
   const what =
     availableBytes < 0n ? "less than 0 bytes available" : "more available than its capacity";
@@ -242,19 +234,46 @@ export interface Progress {
   readonly storeBytes: bigint;
   /** What the removals so far free by the estimates. */
   readonly estimatedBytes: bigint;
+  /** The reported sizes of what was removed for the targets. */
+  readonly sizes: readonly bigint[];
+  /** No candidate is left. */
+  readonly isEnd: boolean;
 }
 
 /** `estimated`: by the estimates enough was removed, but the disk does not show it yet. */
 export type Verdict = "reached" | "estimated" | "go-on";
 
+/** When a pass ends before its last candidate. */
+export interface StopRule {
+  /** Before each removal for a target, and after the last candidate. */
+  readonly verdict: (progress: Progress) => Verdict;
+  /** Failed removals for age end the pass before it removes anything for a target. */
+  readonly endsOnAgeErrors: boolean;
+  /** Removals in a row that give nothing back end the pass. */
+  readonly endsIfNothingFreed: boolean;
+}
+
+/** As measured; by the estimates it waits for space first. */
+export const measuredStop = ({ targets }: Pick<ImagePlan, "targets">): StopRule => ({
+  verdict: (progress) => verdictOf(targets, progress),
+  endsOnAgeErrors: false,
+  endsIfNothingFreed: true,
+});
+
 /** The strictest target decides; none is reached. */
-export function verdictOf(targets: readonly ImageTarget[], progress: Progress): Verdict {
+export function verdictOf(
+  targets: readonly ImageTarget[],
+  progress: Pick<Progress, "readings" | "storeBytes" | "estimatedBytes">,
+): Verdict {
   const open = targets.filter((target) => !isReached(target, progress));
   if (open.length === 0) return "reached";
   return open.every((target) => isEstimated(target, progress)) ? "estimated" : "go-on";
 }
 
-function isReached(target: ImageTarget, { readings, storeBytes }: Progress): boolean {
+function isReached(
+  target: ImageTarget,
+  { readings, storeBytes }: Pick<Progress, "readings" | "storeBytes">,
+): boolean {
   switch (target.kind) {
     case "available-bytes": {
       const reading = readings.get(target.device);
@@ -272,32 +291,10 @@ function isReached(target: ImageTarget, { readings, storeBytes }: Progress): boo
 }
 
 /** No estimate tells how many inodes an image takes, and a budget is counted exactly. */
-const isEstimated = (target: ImageTarget, { estimatedBytes }: Progress): boolean =>
-  target.kind === "available-bytes" && estimatedBytes >= target.wantedBytes;
-
-/** The targets as the disks are now; none of a disk that triggers no longer. */
-export const targetsNow = (
-  targets: readonly ImageTarget[],
-  readings: Progress["readings"],
-): readonly ImageTarget[] =>
-  targets.flatMap((target): readonly ImageTarget[] => {
-    const reading = target.kind === "available-bytes" ? readings.get(target.device) : undefined;
-    if (target.kind !== "available-bytes" || reading === undefined) return [target];
-    const available = smaller(reading.availableBytes, reading.capacityBytes);
-    if (available >= target.relievedBytes) return [];
-    return [{ ...target, wantedBytes: target.availableBytes - available }];
-  });
-
-/** The kubelet's: it adds up sizes, and asks only after a removal. */
-export const summedVerdict = (
-  targets: readonly ImageTarget[],
-  sizes: readonly bigint[],
-): Verdict => {
-  const sum = sizes.reduce((all, size) => all + size, 0n);
-  const isMet = (target: ImageTarget): boolean =>
-    "wantedBytes" in target && sizes.length > 0 && sum >= target.wantedBytes;
-  return targets.every(isMet) ? "reached" : "go-on";
-};
+const isEstimated = (
+  target: ImageTarget,
+  { estimatedBytes }: Pick<Progress, "estimatedBytes">,
+): boolean => target.kind === "available-bytes" && estimatedBytes >= target.wantedBytes;
 
 /** Removals in a row that gave nothing back. */
 export interface Streak {

@@ -4,9 +4,10 @@ import { describe, expect, test } from "bun:test";
 
 import { LayerReader } from "../../src/gc/details.ts";
 import { detect } from "../../src/gc/prepare.ts";
+import { kubeletPolicy } from "../../src/policy/kubelet/kubelet.ts";
 import { aRelease } from "../sim/node.ts";
 import { aThreshold, MINUTE, SECOND, Simulation, withThresholds } from "../sim/simulation.ts";
-import { anImage, withLimits } from "../support/build/values.ts";
+import { anImage } from "../support/build/values.ts";
 import { type FakeEngine, fakeEngine } from "../support/fake-engine.ts";
 
 const { signal } = new AbortController();
@@ -33,8 +34,8 @@ describe("the reading of layers", () => {
     expect(statuses(node)).toBe(11);
   });
 
-  test("reads none with compat kubelet", async () => {
-    const node = fakeEngine({ images: [...images], limits: withLimits({ compat: "kubelet" }) });
+  test("reads none under the kubelet's rules", async () => {
+    const node = fakeEngine({ images: [...images], policy: kubeletPolicy(null) });
     await looks(node, new LayerReader(), 2);
     expect(statuses(node)).toBe(0);
   });

@@ -23,7 +23,6 @@ test.each([
         ],
         transitionPeriod: duration(0n),
       },
-      compat: "none",
       filesystems: [aFilesystem({ availableBytes: 0n })],
       state: noPressure,
       uptime: duration(0n),

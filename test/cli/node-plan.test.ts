@@ -45,7 +45,7 @@ describe("with --compat kubelet", () => {
   test("images and explain show the ledger's records, and say that plans ignore them", async () => {
     const images = await shown(["images"]);
     expect(images.document.images).toMatchObject([known]);
-    expect(images.stderr).toContain("with --compat kubelet, plans ignore it");
+    expect(images.stderr).toContain("which the kubelet's rules ignore");
     const explained = await shown(["explain", image.id]);
     expect(explained.document.things).toMatchObject([
       { ...known, verdict: "would-go", unusedForMs: (48 * 60 + 5) * 60_000 },

@@ -1,7 +1,6 @@
 // A node for commands that look: a snapshot and a ledger behind the ports that a real one has.
 
-import { countedMemory } from "../../src/engine/ledger.ts";
-import type { OpenNode } from "../../src/engine/node.ts";
+import { type OpenNode, policyOf } from "../../src/engine/node.ts";
 import type { Openers } from "../../src/engine/openers.ts";
 import type { Ledger } from "../../src/model/ledger.ts";
 import type { Snapshot } from "../../src/model/snapshot.ts";
@@ -23,7 +22,7 @@ export function openNodeOf(seen: SeenNode = {}): OpenedNode {
   const { clocks, filesystems, ...snapshot } = aSnapshot(seen.snapshot);
   const ledger = seen.ledger ?? aLedger();
   let open = 0;
-  const node: Openers["node"] = async ({ limits }): Promise<OpenNode> => {
+  const node: Openers["node"] = async ({ limits, values }): Promise<OpenNode> => {
     open += 1;
     const world = {
       ...snapshot,
@@ -32,12 +31,16 @@ export function openNodeOf(seen: SeenNode = {}): OpenedNode {
       sandboxes: [...snapshot.sandboxes],
       ...clocks,
     };
-    const { engine } = fakeEngine({ ...world, ledger, limits });
+    const { engine } = fakeEngine({
+      ...world,
+      ledger,
+      limits,
+      policy: policyOf({ values }, false),
+    });
     const { disk } = engine.observe;
     return {
       engine: {
         ...engine,
-        memory: countedMemory(engine.memory, limits),
         observe: {
           ...engine.observe,
           disk: { ...disk, filesystems: async () => filesystems },

@@ -207,7 +207,6 @@ test("an unknown variable gives a warning with a suggestion", () => {
 test("compat kubelet collects foreign containers and has no boot grace", () => {
   const config = load(sourcesOf("--compat=kubelet"));
   expect(config.limits).toMatchObject({
-    images: { accounting: "reported", whenFutile: "collect" },
     memory: { bootGrace: seconds(0) },
     containers: { collectForeign: true },
   });

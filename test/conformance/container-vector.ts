@@ -4,6 +4,7 @@ import { containerId, podUid, sandboxId } from "../../src/model/ids.ts";
 import type { Container, ContainerState, Sandbox } from "../../src/model/snapshot.ts";
 import { durationFromMs } from "../../src/model/time.ts";
 import type { PodJudgement } from "../../src/policy/container/pods.ts";
+import { decideContainers } from "../../src/policy/kubelet/container-gc.ts";
 import { inputOf } from "../support/build/pods.ts";
 import { aContainer, aSandbox, containerLimits } from "../support/build/values.ts";
 import { containerExecution, fakeEngine } from "../support/fake-engine.ts";
@@ -75,13 +76,12 @@ export async function effectOf(vector: ContainerVector): Promise<ContainerEffect
         minimumAge: durationFromMs(vector.policy.minimumAgeMs),
         maximumPerPodContainer: vector.policy.maxPerPodContainer,
         maximumContainers: vector.policy.maxContainers,
-        compat: "kubelet",
       },
       purpose: vector.operation === "container-gc" ? "periodic" : "all-unused",
       now: timeOf(vector.now),
     },
   );
-  await removeContainers(containerExecution(fake, {}, input));
+  await removeContainers(containerExecution(fake, { decide: decideContainers }, input));
   const called = (method: string): readonly string[] =>
     fake.writes
       .map((write) => write.split(" "))

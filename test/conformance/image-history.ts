@@ -2,8 +2,8 @@
 
 import { failureOf } from "../../src/gc/pass-warnings.ts";
 import { detect } from "../../src/gc/prepare.ts";
-import { emptyLedger } from "../../src/model/ledger.ts";
 import { durationFromMs, instant } from "../../src/model/time.ts";
+import { kubeletPolicy } from "../../src/policy/kubelet/kubelet.ts";
 import { aFilesystem, aSnapshot, NOW } from "../support/build/values.ts";
 import { type FakeEngine, fakeEngine, type FakeWorld } from "../support/fake-engine.ts";
 import {
@@ -52,7 +52,7 @@ export async function imageEffects(history: ImageHistory): Promise<readonly Imag
     const passed = durationFromMs(elapsedMs);
     const wall = instant(NOW + passed);
     if (step.operation === "restart")
-      process = fakeEngine({ ...node, ledger: emptyLedger, startedAt: wall });
+      process = fakeEngine({ ...node, policy: kubeletPolicy(passed) });
     Object.assign(process.world, worldOf(step), { wall, uptime: passed });
     effects.push(await effectOf(process, step.operation));
   }

@@ -2,19 +2,13 @@
 
 import { runPass } from "../../src/gc/pass.ts";
 import { containerId, imageId, podUid } from "../../src/model/ids.ts";
-import type { ImageRecord } from "../../src/model/ledger.ts";
 import { type ImageOutcome, reportedOf } from "../../src/model/pass.ts";
 import type { Pass } from "../../src/model/pass.ts";
 import type { Container } from "../../src/model/snapshot.ts";
-import { durationFromMs, type Instant, since, watched } from "../../src/model/time.ts";
-import {
-  aContainer,
-  aFilesystem,
-  aLedger,
-  anImage,
-  aRecord,
-  defaultLimits,
-} from "../support/build/values.ts";
+import { type Duration, duration, durationFromMs } from "../../src/model/time.ts";
+import { ImageManager } from "../../src/policy/kubelet/image-manager.ts";
+import { kubeletPolicy } from "../../src/policy/kubelet/kubelet.ts";
+import { aContainer, aFilesystem, anImage, defaultLimits } from "../support/build/values.ts";
 import { type FakeEngine, fakeEngine, passRequest } from "../support/fake-engine.ts";
 import { timeOf } from "./read-vectors.ts";
 
@@ -69,6 +63,7 @@ export interface ImageEffect {
 
 /** Runs one pass as `--compat kubelet` does, through the code of `gc` and `run`, on a node in memory. */
 export async function effectOf(vector: ImageVector): Promise<ImageEffect> {
+  const beganAt = uptimeAt(vector.agentStartedAt);
   const fake = fakeEngine({
     images: vector.images.map(imageOf),
     containers: vector.containers.map(containerOf),
@@ -80,19 +75,15 @@ export async function effectOf(vector: ImageVector): Promise<ImageEffect> {
     // The kubelet goes by sizes; the disk it reads once more, after removals for age.
     freed: ({ sizeBytes }) => (vector.isStatFresh === true ? sizeBytes : 0n),
     wall: timeOf(vector.now),
-    startedAt: timeOf(vector.agentStartedAt),
-    limits: limitsOf(vector),
-    // What was observed is what the agent has run for: the first look at this node is the pass.
-    ledger: aLedger({
-      observedAt: null,
-      watched: watched(since(timeOf(vector.now), timeOf(vector.agentStartedAt))),
-      images: new Map(
-        Object.entries(vector.records).map(([id, record]) => [
-          imageId(id),
-          recordOf(record, timeOf(vector.agentStartedAt)),
-        ]),
+    uptime: uptimeAt(vector.now),
+    policy: kubeletPolicy(
+      beganAt,
+      new ImageManager(
+        beganAt,
+        new Map(Object.entries(vector.records).map(([id, one]) => [imageId(id), recordOf(one)])),
       ),
-    }),
+    ),
+    limits: limitsOf(vector),
   });
   const pass = await imagePass(fake, vector.operation);
   return {
@@ -140,11 +131,8 @@ export function limitsOf({ policy }: Pick<ImageVector, "policy">) {
       lowPercent: policy.lowThresholdPercent,
       minimumAge: durationFromMs(policy.minimumAgeMs),
       maximumAge: durationFromMs(policy.maximumAgeMs),
-      whenFutile: "collect" as const,
-      accounting: "reported" as const,
-      compat: "kubelet" as const,
     },
-    memory: { ...defaultLimits.memory, compat: "kubelet" as const },
+    memory: { ...defaultLimits.memory, bootGrace: duration(0n) },
   };
 }
 
@@ -168,16 +156,13 @@ export const containerOf = (one: ImageVector["containers"][number]): Container =
     createdAt: timeOf(one.createdAt),
   });
 
-function recordOf(record: ImageVector["records"][string], start: Instant): ImageRecord {
-  const { firstDetected, lastUsed } = record;
-  return aRecord({
-    firstSeenAt: timeOf(firstDetected),
-    firstSeenWatched: watched(since(timeOf(firstDetected), start)),
-    lastUsedAt: lastUsed === null ? null : timeOf(lastUsed),
-    lastUsedWatched: lastUsed === null ? null : watched(since(timeOf(lastUsed), start)),
-    sizeBytes: 0n,
-  });
-}
+const recordOf = ({ firstDetected, lastUsed }: ImageVector["records"][string]) => ({
+  firstDetected: uptimeAt(firstDetected),
+  lastUsed: lastUsed === null ? null : uptimeAt(lastUsed),
+});
+
+/** Of a machine that runs since 1970. */
+const uptimeAt = (time: string): Duration => duration(timeOf(time));
 
 /** Reported sizes; what went for its age does not count. */
 const freedForTargets = ({ items }: Pick<ImageOutcome, "items">): bigint =>

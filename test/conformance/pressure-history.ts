@@ -4,6 +4,7 @@ import { checkPressure } from "../../src/agent/pressure.ts";
 import type { PressureLimits } from "../../src/model/limits.ts";
 import type { Filesystem } from "../../src/model/snapshot.ts";
 import { durationFromMs } from "../../src/model/time.ts";
+import { kubeletPolicy } from "../../src/policy/kubelet/kubelet.ts";
 import {
   noPressure,
   type PressureVerdict,
@@ -50,11 +51,8 @@ export async function pressureEffects(
   history: PressureHistory,
 ): Promise<readonly PressureStepEffect[]> {
   const { engine } = fakeEngine({
-    limits: {
-      ...defaultLimits,
-      images: { ...defaultLimits.images, compat: "kubelet" },
-      pressure: limitsOf(history),
-    },
+    limits: { ...defaultLimits, pressure: limitsOf(history) },
+    policy: kubeletPolicy(null),
   });
   let state = noPressure;
   let elapsedMs = 0;
@@ -129,9 +127,7 @@ function effectOf(
   kubelets: readonly string[],
 ): PressureStepEffect {
   const topology = topologyOf(filesystems);
-  const choices = due.map(({ threshold }) =>
-    reclaimed(reclaimFor(threshold.signal, topology, "kubelet")),
-  );
+  const choices = due.map(({ threshold }) => reclaimed(reclaimFor(threshold.signal, topology)));
   const all = [...new Set(choices.flat())].toSorted();
   const ours = reclaimed(reclaim);
   const isOneOfThem = choices.some((choice) => choice.join() === kubelets.join());

@@ -11,7 +11,8 @@ import { podUid, sandboxId } from "../../src/model/ids.ts";
 import type { ImageRecord } from "../../src/model/ledger.ts";
 import type { Limits } from "../../src/model/limits.ts";
 import type { Container } from "../../src/model/snapshot.ts";
-import { instant, minutes, seconds, watched } from "../../src/model/time.ts";
+import { duration, instant, minutes, seconds, watched } from "../../src/model/time.ts";
+import { kubeletPolicy } from "../../src/policy/kubelet/kubelet.ts";
 import { aPodRecord, noLogs, reading } from "../support/build/pods.ts";
 import {
   aContainer,
@@ -426,22 +427,22 @@ const underPressure = {
   pressureTargets: [pressing],
 } as const;
 
-test.each([
-  ["that is not under pressure", {}, { ...ALL, containers: "all" }],
-  [
-    "under pressure with compat kubelet",
-    { compat: "kubelet", accounting: "reported" },
-    underPressure,
-  ],
-] as const)(
-  "a pass %s removes its first image after its last container, however long that takes",
-  async (_, limits, request) => {
-    const fake = aSlowNode({ limits: withLimits(limits) });
-    await run(fake, request);
-    expect(fake.writes.slice(0, 3)).toEqual([
-      "RemoveContainer container-dead-1",
-      "answered",
-      expect.stringContaining("RemoveImage"),
-    ]);
-  },
-);
+test("a pass that is not under pressure removes its first image after its last container, however long that takes", async () => {
+  const fake = aSlowNode();
+  await run(fake, { ...ALL, containers: "all" });
+  expect(fake.writes.slice(0, 3)).toEqual([
+    "RemoveContainer container-dead-1",
+    "answered",
+    expect.stringContaining("RemoveImage"),
+  ]);
+});
+
+test("under pressure the kubelet's rules collect containers first", async () => {
+  const limits = withLimits({ minimumAge: duration(0n) });
+  const fake = aSlowNode({ policy: kubeletPolicy(null), limits });
+  await run(fake, underPressure);
+  expect(fake.writes.slice(0, 2)).toEqual([
+    "RemoveContainer container-dead-1",
+    expect.stringContaining("RemoveImage"),
+  ]);
+});

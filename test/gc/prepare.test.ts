@@ -18,6 +18,7 @@ import {
   seconds,
   watched,
 } from "../../src/model/time.ts";
+import { kubeletPolicy } from "../../src/policy/kubelet/kubelet.ts";
 import { aPodRecord, noLogs } from "../support/build/pods.ts";
 import {
   aContainer,
@@ -172,7 +173,7 @@ describe("the ledger", () => {
 describe("the layers of images", () => {
   const withFree = (availableBytes: bigint) => ({ filesystem: aFilesystem({ availableBytes }) });
   const isFull = withFree(GIB);
-  const kubelet = { limits: withLimits({ compat: "kubelet" }) };
+  const kubelet = { policy: kubeletPolicy(null), limits: withLimits({ minimumAge: minutes(0) }) };
   const periodic = { purpose: { kind: "periodic" } } as const;
   const underPressure = {
     purpose: { kind: "pressure", signals: ["imagefs.available"] },
@@ -202,26 +203,23 @@ describe("the layers of images", () => {
     expect(fake.calls.includes("ImageStatus")).toBe(isRead);
   });
 
-  test.each(["measured", "reported"] as const)(
-    "are read before a removal by %s sizes too, so that of images of equal age the one built first goes first",
-    async (accounting) => {
-      const words = ["a", "b"];
-      const ledger = aLedger({ images: recordsOf(words) });
-      const images = words.map((word) => anImage(word));
-      const { engine } = aNode({ images, limits: withLimits({ accounting }), ledger });
-      const firstOf = async (old: string) => {
-        const imageOrigin = async (id: string) => ({
-          chain: null,
-          builtAt: id === idOf(old) ? instant(1n) : NOW,
-        });
-        const runtime = { ...engine.observe.runtime, imageOrigin };
-        const node = { engine: { ...engine, observe: { ...engine.observe, runtime } } };
-        engine.memory.replace(ledger);
-        return (await prepared(node)).plan.images?.candidates[0]?.image.id;
-      };
-      expect([await firstOf("a"), await firstOf("b")]).toEqual([idOf("a"), idOf("b")]);
-    },
-  );
+  test("are read before a removal, so that of images of equal age the one built first goes first", async () => {
+    const words = ["a", "b"];
+    const ledger = aLedger({ images: recordsOf(words) });
+    const images = words.map((word) => anImage(word));
+    const { engine } = aNode({ images, ledger });
+    const firstOf = async (old: string) => {
+      const imageOrigin = async (id: string) => ({
+        chain: null,
+        builtAt: id === idOf(old) ? instant(1n) : NOW,
+      });
+      const runtime = { ...engine.observe.runtime, imageOrigin };
+      const node = { engine: { ...engine, observe: { ...engine.observe, runtime } } };
+      engine.memory.replace(ledger);
+      return (await prepared(node)).plan.images?.candidates[0]?.image.id;
+    };
+    expect([await firstOf("a"), await firstOf("b")]).toEqual([idOf("a"), idOf("b")]);
+  });
 
   test("take no step of a pass that knows those of every image", async () => {
     const fake = aNode({ ...anOldImage, ...isFull });
@@ -321,28 +319,30 @@ describe("the grace period", () => {
 });
 
 test("a plan of old enough images has every unused one, and ends no grace period", async () => {
-  const node = (ledger: Partial<Ledger>, uptime: bigint = hours(48)) =>
-    prepared(aNode({ uptime, ledger: { ...emptyLedger, ...ledger } }));
+  const node = async (ledger: Partial<Ledger>, uptime: bigint = hours(48)) => {
+    const fake = aNode({ uptime, ledger: { ...emptyLedger, ...ledger } });
+    const seen = await prepared(fake);
+    return { seen, old: asIfOldEnough(fake.engine, seen).plan.images };
+  };
   const fresh = await node({});
-  expect(fresh.plan.images?.candidates).toEqual([]);
-  const { images } = asIfOldEnough(fresh).plan;
-  expect(images?.candidates.map(({ image }) => image.id)).toEqual([idOf("idle")]);
-  const booted = asIfOldEnough(await node({ ...anOldImage.ledger, bootId: "boot-0" }, minutes(1)));
-  expect(booted.plan.images?.blocks.map(({ kind }) => kind)).toEqual(["boot-grace"]);
+  expect(fresh.seen.plan.images?.candidates).toEqual([]);
+  expect(fresh.old?.candidates.map(({ image }) => image.id)).toEqual([idOf("idle")]);
+  const booted = await node({ ...anOldImage.ledger, bootId: "boot-0" }, minutes(1));
+  expect(booted.old?.blocks.map(({ kind }) => kind)).toEqual(["boot-grace"]);
 });
 
-describe("with compat kubelet, whose process counts time as it passes,", () => {
-  const compat = "kubelet" as const;
-  const limits = {
-    ...defaultLimits,
-    images: { ...defaultLimits.images, compat, maximumAge: hours(100) },
-    memory: { ...defaultLimits.memory, compat },
-  };
+describe("under the kubelet's rules, whose process counts time as it passes,", () => {
+  const memory = { ...defaultLimits.memory, bootGrace: minutes(0) };
+  const limits = { ...withLimits({ maximumAge: hours(100) }), memory };
   const YEAR: bigint = hours(24 * 365);
 
   /** An agent that has seen a used and an idle image, and after which the clock is set and some time passes. */
   async function afterClockSet(by: bigint, span: Duration): Promise<FakeEngine> {
-    const fake = aNode({ limits, filesystem: aFilesystem({ availableBytes: 0n }), startedAt: NOW });
+    const fake = aNode({
+      limits,
+      filesystem: aFilesystem({ availableBytes: 0n }),
+      policy: kubeletPolicy(hours(48)),
+    });
     await detect(fake.engine, never);
     fake.world.containers = [];
     fake.world.wall = instant(fake.world.wall + by);
@@ -368,7 +368,6 @@ describe("with compat kubelet, whose process counts time as it passes,", () => {
     fake.world.images.shift();
     const parts = { containers: "all", images: false } as const;
     await prepared(fake, { purpose: { kind: "periodic" }, parts });
-    expect([...fake.world.ledger.images.keys()]).toEqual([idOf("used"), idOf("idle")]);
     pass(fake, minutes(4));
     expect(await going(fake)).toEqual(["registry.example/idle:v1"]);
   });

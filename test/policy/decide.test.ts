@@ -5,12 +5,13 @@ import { podUid } from "../../src/model/ids.ts";
 import type { ContainerPlan, Criterion, Purpose } from "../../src/model/plan.ts";
 import type { Snapshot } from "../../src/model/snapshot.ts";
 import { watched } from "../../src/model/time.ts";
-import { decide } from "../../src/policy/decide.ts";
 import type { Facts, Parts } from "../../src/policy/facts.ts";
+import { defaultPolicy } from "../../src/policy/policy.ts";
 import { ago, aPodRecord, dead, noLogs, reading, sandboxOf } from "../support/build/pods.ts";
 import { anImage, aRecord } from "../support/build/values.ts";
 import { inputOf } from "./judging.ts";
 
+const { decide } = defaultPolicy;
 const app = anImage("app");
 /** Pod b is deleted: a container, a sandbox and logs of it are left. */
 const left = {

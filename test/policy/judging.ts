@@ -5,9 +5,10 @@ import type { ImageRecord, Ledger } from "../../src/model/ledger.ts";
 import type { ImageLimits } from "../../src/model/limits.ts";
 import type { ImagePlan } from "../../src/model/plan.ts";
 import type { Image, Snapshot } from "../../src/model/snapshot.ts";
-import { hours, watched } from "../../src/model/time.ts";
+import { type Duration, duration, hours, watched } from "../../src/model/time.ts";
 import type { Facts } from "../../src/policy/facts.ts";
 import { decideImages } from "../../src/policy/image/images.ts";
+import { ImageManager } from "../../src/policy/kubelet/image-manager.ts";
 import {
   aLedger,
   aRecord,
@@ -56,6 +57,29 @@ export const decideAlone = (
   facts: Facts,
   containers: ReadonlySet<ContainerId> = new Set(),
 ): ImagePlan => decideImages(facts, containers);
+
+export interface KubeletNode extends Node {
+  /** The uptime at which the agent began; `null`: a single command. */
+  readonly beganAt?: Duration | null;
+}
+
+/** The plan of a kubelet that knows the images of the node as its ledger does, by the uptime of the machine. */
+export function kubeletPlanOf({ beganAt = null, ...node }: KubeletNode): ImagePlan {
+  const facts = inputOf(node);
+  return kubeletOn(facts, beganAt).decide(facts, node.without ?? new Set());
+}
+
+export function kubeletOn(
+  { snapshot: { clocks }, ledger: { images, watched: now } }: Facts,
+  beganAt: Duration | null = null,
+): ImageManager {
+  const at = (time: bigint): Duration => duration(clocks.uptime - (now - time));
+  const records = [...images].map(([id, { firstSeenWatched, lastUsedWatched: used }]) => {
+    const lastUsed = used === null ? null : at(used);
+    return [id, { firstDetected: at(firstSeenWatched), lastUsed }] as const;
+  });
+  return new ImageManager(beganAt, new Map(records));
+}
 
 /** The word from which the ID of a candidate's image was made, by its first tag: `registry.example/WORD:v1`. */
 export const words = (images: readonly { readonly image: Image }[]): readonly string[] =>

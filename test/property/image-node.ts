@@ -104,12 +104,8 @@ const limits: fc.Arbitrary<ImageLimits> = fc
     below: fc.integer({ min: 1, max: 30 }),
     minimumAge: fc.constantFrom(minutes(0), minutes(2), minutes(20)),
     maximumAge: fc.constantFrom(minutes(0), minutes(30)),
-    maxImages: fc.option(fc.integer({ min: 0, max: 8 })),
     keepLoaded: rarely,
     keepPerRepository: fc.constantFrom(0, 0, 0, 1, 2),
-    order: fc.constantFrom("recent", "frequent"),
-    whenFutile: fc.constantFrom("keep", "collect"),
-    compat: fc.constantFrom("none", "none", "kubelet"),
   })
   .map(({ high, below, ...rest }) => ({
     ...defaultImageLimits,
@@ -131,7 +127,6 @@ const aNode = fc.record({
     { pattern: anImage("c").id.slice(0, 20), source: "/k/x.list:3" },
   ]),
   purpose: fc.constantFrom<Purpose>({ kind: "periodic" }, { kind: "all-unused" }),
-  startedAt: fc.option(minute.map((ago) => instant(NOW - ago))),
 });
 
 /** A container that runs one of these images. */
@@ -157,7 +152,7 @@ function assemble(
   parts: Drawn<typeof aNode>,
   runs: readonly Drawn<ReturnType<typeof containerOf>>[],
 ): { readonly input: Facts; readonly truth: ReadonlyMap<string, ImageId> } {
-  const { images, records, limits: chosen, rules, purpose, startedAt } = parts;
+  const { images, records, limits: chosen, rules, purpose } = parts;
   const containers = runs.map(({ word, state }, at) => aContainer(`c${at}`, { ...word, state }));
   const gone: readonly string[] = [
     "registry.example/gone:v1",
@@ -177,7 +172,6 @@ function assemble(
     input: {
       ...factsOf(snapshot, aLedger({ watched: WATCHED, images: new Map(known) }), chosen),
       purpose,
-      startedAt,
     },
     truth: new Map(runs.map(({ target }, at) => [`container-c${at}`, target.id])),
   };

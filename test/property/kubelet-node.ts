@@ -12,10 +12,7 @@ import type {
   Snapshot,
 } from "../../src/model/snapshot.ts";
 import { duration, hours, instant, seconds } from "../../src/model/time.ts";
-import { rememberPods } from "../../src/policy/container/pods.ts";
-import { decide } from "../../src/policy/decide.ts";
-import { usageOf } from "../../src/policy/image/usage.ts";
-import { remember } from "../../src/policy/remember.ts";
+import { defaultPolicy } from "../../src/policy/policy.ts";
 import { noLogs } from "../support/build/pods.ts";
 import {
   aContainer,
@@ -154,20 +151,13 @@ export class KubeletNode {
   /** One pass; what it removes is removed. Returns what should have been kept. */
   pass(purpose: "periodic" | "all-unused" = "periodic"): readonly string[] {
     const snapshot = this.#observed();
-    const ledger = this.#ledger;
-    const seen = remember({
-      ledger,
-      snapshot,
-      usage: usageOf(snapshot),
-      limits: memoryLimits,
-      pods: ledger.pods,
-    });
-    const view = { ...snapshot, watched: seen.watched, limits: memoryLimits };
-    this.#ledger = { ...seen, pods: rememberPods(ledger.pods, view) };
-    const plan = decide({
+    const parts = { containers: "all", images: true } as const;
+    const seen = { ledger: this.#ledger, snapshot, limits: memoryLimits, parts };
+    this.#ledger = defaultPolicy.remember(seen);
+    const plan = defaultPolicy.decide({
       ...factsOf(snapshot, this.#ledger, limits),
       purpose: { kind: purpose },
-      parts: { containers: "all", images: true },
+      parts,
     });
     const faults = this.#faults(plan);
     this.#apply(plan);

@@ -15,10 +15,7 @@ import type { Plan } from "../../src/model/plan.ts";
 import type { RuntimeReader } from "../../src/model/ports.ts";
 import type { PodReading, Snapshot } from "../../src/model/snapshot.ts";
 import { duration, hours, watched } from "../../src/model/time.ts";
-import { rememberPods } from "../../src/policy/container/pods.ts";
-import { decide } from "../../src/policy/decide.ts";
-import { usageOf } from "../../src/policy/image/usage.ts";
-import { remember } from "../../src/policy/remember.ts";
+import { defaultPolicy } from "../../src/policy/policy.ts";
 import { methods } from "../cri/declared.ts";
 import {
   aLedger,
@@ -235,11 +232,10 @@ async function look(reader: RuntimeReader, world: World, ledger: Ledger): Promis
   return observer.observe({ ledger, logs: false }, new AbortController().signal);
 }
 
-function next(ledger: Ledger, snapshot: Snapshot): Ledger {
-  const view = { ...snapshot, watched: ledger.watched, limits: memoryLimits };
-  const pods = rememberPods(ledger.pods, view);
-  return remember({ ledger, snapshot, usage: usageOf(snapshot), limits: memoryLimits, pods });
-}
+const parts = { containers: "all", images: true } as const;
+
+const next = (ledger: Ledger, snapshot: Snapshot): Ledger =>
+  defaultPolicy.remember({ ledger, snapshot, limits: memoryLimits, parts });
 
 /** Who uses an image is told in the order of the list, which an unchanged list keeps. */
 const inOrder = (_: string, value: unknown): unknown => {
@@ -252,11 +248,7 @@ const inOrder = (_: string, value: unknown): unknown => {
 /** Of all that is unused, of the disk as it is, and where nothing asks for anything. */
 function plansOf(snapshot: Snapshot, ledger: Ledger): unknown {
   const plan = (images: ImageLimits, kind: "all-unused" | "periodic" = "periodic"): Plan =>
-    decide({
-      ...factsOf(snapshot, ledger, images),
-      purpose: { kind },
-      parts: { containers: "all", images: true },
-    });
+    defaultPolicy.decide({ ...factsOf(snapshot, ledger, images), purpose: { kind }, parts });
   const idle = { ...limits, highPercent: 100 };
   const plans = [plan(limits, "all-unused"), plan(limits), plan(idle)];
   return JSON.parse(JSON.stringify(plans, inOrder));

@@ -8,7 +8,7 @@ import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
 import type { Limits } from "../../src/model/limits.ts";
 import type { Event, HoldState, Pass, PassKind } from "../../src/model/pass.ts";
 import type { Container, KeepRules, PodDirectory, Sandbox } from "../../src/model/snapshot.ts";
-import { duration, type Instant } from "../../src/model/time.ts";
+import { duration } from "../../src/model/time.ts";
 import { reading } from "../support/build/pods.ts";
 import { fakeEngine, journalOf } from "../support/fake-engine.ts";
 import type { Random } from "../support/random.ts";
@@ -72,7 +72,6 @@ export interface SimPorts {
   readonly isAlive: () => boolean;
   /** Why an image must not be removed now; `null`: it may be. */
   readonly judge: (id: ImageId) => string | null;
-  readonly startedAt: Instant;
   /** `null`: the runtime answers what is true. */
   readonly hostility: Hostility | null;
 }
@@ -153,7 +152,6 @@ export function simEngine(ports: SimPorts): Engine {
     },
     limits: () => weather.limits,
     hold: () => weather.hold,
-    startedAt: ports.startedAt,
     writer: hostility?.writer(honest.writer, (id) => noteRemoval(ports, id)) ?? honest.writer,
     passes: new PassMemory(clock),
     journal: {

@@ -119,7 +119,6 @@ export class Simulation {
       random: this.random,
       isAlive: () => life.alive,
       judge: (id) => this.#faultOf(id),
-      startedAt: this.node.wall(),
       hostility: this.hostility,
     });
     const values = { dryRun: false, runtimeRequestTimeout: minutes(2) };

@@ -33,6 +33,7 @@ import {
 } from "../../src/model/time.ts";
 import type { ContainerInput } from "../../src/policy/container/container-rules.ts";
 import { decideContainers } from "../../src/policy/container/containers.ts";
+import { defaultPolicy, type Policy } from "../../src/policy/policy.ts";
 import { againOn, inputOf } from "./build/pods.ts";
 import {
   aContainer,
@@ -61,7 +62,7 @@ export interface FakeWorld {
   ledger: Ledger;
   limits: Limits;
   hold: ReturnType<Engine["hold"]>;
-  startedAt: Instant | null;
+  policy: Policy;
   wall: Instant;
   /** The monotonic clock too. */
   uptime: bigint;
@@ -116,7 +117,7 @@ export function fakeEngine(change: Partial<FakeWorld> = {}): FakeEngine {
     ledger: emptyLedger,
     limits: defaultLimits,
     hold: { kind: "none" },
-    startedAt: null,
+    policy: defaultPolicy,
     wall: NOW,
     uptime: hours(48),
     freed: (image) => image.sizeBytes,
@@ -184,19 +185,20 @@ export function aNodeOf(words: readonly string[], change: Partial<FakeWorld> = {
 /** What changes an execution; `runtime` counts for its lists too. */
 export interface ExecutionChange extends Partial<Omit<ContainerExecution, "runtime" | "lists">> {
   readonly runtime?: ListedRuntime;
+  readonly decide?: typeof decideContainers;
 }
 
 /** What it takes to remove what is planned by `input`, without limits. */
 export function containerExecution(
   { engine }: Pick<FakeEngine, "engine">,
-  change: ExecutionChange = {},
+  { decide = decideContainers, ...change }: ExecutionChange = {},
   input: ContainerInput = inputOf({}),
 ): ContainerExecution {
   const runtime = change.runtime ?? engine.observe.runtime;
   return {
     ...engine,
-    plan: decideContainers(input),
-    decideAgain: (lists) => againOn(lists, input),
+    plan: decide(input),
+    decideAgain: (lists) => againOn(lists, input, decide),
     signal: new AbortController().signal,
     held: () => false,
     listedNs: engine.timer.monotonicNs(),
@@ -318,7 +320,7 @@ function engineOf(world: FakeWorld, record: Record_): Engine {
     },
     limits: () => world.limits,
     hold: () => world.hold,
-    startedAt: world.startedAt,
+    policy: world.policy,
     writer: {
       removeImage: async (id) => {
         await write("RemoveImage", id);

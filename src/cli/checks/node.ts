@@ -72,22 +72,17 @@ function filesystemCheck(
   const verdict = judgePressure({
     filesystems: snapshot.filesystems,
     limits: pressure,
-    compat: images.compat,
     state: noPressure,
     uptime: duration(0n),
   });
-  const met = images.compat === "kubelet" ? [] : metOn(filesystem, verdict.met);
+  const met = metOn(filesystem, verdict.met);
   const over = present([
     isHigh && `at or over the high threshold of ${images.highPercent}%`,
     met.length > 0 && `past the eviction threshold of ${met.join(", ")}`,
   ]);
   if (over.length === 0) return ok(figures);
   // Soft thresholds too, of which a single check knows no grace period.
-  const targets = metTargets({
-    filesystems: snapshot.filesystems,
-    limits: pressure,
-    compat: images.compat,
-  });
+  const targets = metTargets({ filesystems: snapshot.filesystems, limits: pressure });
   const hasTarget = targets.some((it) => "device" in it && it.device === filesystem.device);
   return warning(
     `${figures}, ${over.join(" and ")}`,
@@ -167,7 +162,7 @@ function specCheck({ specs }: PodReading): Verdict | null {
 }
 
 function ownerCheck(snapshot: Snapshot, limits: Limits): Verdict {
-  const owners = ownership(snapshot, "none");
+  const owners = ownership(snapshot);
   const containers = snapshot.containers.filter((it) => owners.ofContainer(it).foreign).length;
   const sandboxes = snapshot.sandboxes.filter((it) => owners.ofSandbox(it).foreign).length;
   const all = snapshot.containers.length + snapshot.sandboxes.length;

@@ -38,7 +38,7 @@ export const images = command({
   name: "images",
   inAgent: true,
   summary: "list images with size, first seen, last used, in use by, kept by",
-  doc: "First seen and last used come from the ledger, even with --compat kubelet.",
+  doc: "First seen and last used come from the ledger.",
   options: [QUIET, sortOption(["size", "name", "first-seen", "last-used"]), FILTER],
   formats: LIST,
   run: async (context) => {

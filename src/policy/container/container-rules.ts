@@ -1,6 +1,6 @@
-/** The rules for containers, sandboxes and pod logs, each once, and their order in crigc and in the kubelet. */
+/** The rules for containers, sandboxes and pod logs, and their order. */
 import type { ContainerId } from "../../model/ids.ts";
-import type { Compat, ContainerLimits } from "../../model/limits.ts";
+import type { ContainerLimits } from "../../model/limits.ts";
 import type { Decision, Purpose } from "../../model/plan.ts";
 import type {
   ContainerKeepReason,
@@ -29,16 +29,16 @@ export interface ContainerInput {
   readonly blocks: readonly ImageBlock[];
 }
 
-interface PodSubject {
+export interface PodSubject {
   readonly owner: Owner;
   readonly input: ContainerInput;
 }
 
-interface ContainerSubject extends PodSubject {
+export interface ContainerSubject extends PodSubject {
   readonly container: Container;
 }
 
-interface SandboxSubject extends PodSubject {
+export interface SandboxSubject extends PodSubject {
   readonly sandbox: Sandbox;
   /** Containers that count as present. */
   readonly residents: readonly ContainerId[];
@@ -57,7 +57,7 @@ interface Coded {
 type Verdict<Keep, Remove> = { readonly keep: Keep } | { readonly remove: Remove };
 
 /** In order; `null`: the rule does not apply. */
-type Rules<About, Keep, Remove> = readonly (readonly [
+export type Rules<About, Keep, Remove> = readonly (readonly [
   code: string,
   rule: (about: About) => Verdict<Keep, Remove> | null,
 ])[];
@@ -90,8 +90,8 @@ export const decisionOf = <Keep extends Coded, Remove extends Coded>(
     ? { kind: "keep", reason: verdict.keep, tried: [...tried, verdict.keep.kind] }
     : { kind: "remove", reason: verdict.remove, tried: [...tried, verdict.remove.kind] };
 
-const keep = <const Reason>(reason: Reason) => ({ keep: reason });
-const remove = <const Reason>(reason: Reason) => ({ remove: reason });
+export const keep = <const Reason>(reason: Reason) => ({ keep: reason });
+export const remove = <const Reason>(reason: Reason) => ({ remove: reason });
 
 const foreign = ({ owner, input }: PodSubject) =>
   owner.foreign && !input.limits.collectForeign ? keep({ kind: "foreign" }) : null;
@@ -102,7 +102,7 @@ const sourceNotReady = ({ input: { pods } }: PodSubject) =>
     : null;
 
 /** No pod source knows what Kubernetes did not create. */
-function podDeleted({ owner, input: { pods, purpose } }: PodSubject) {
+export function podDeleted({ owner, input: { pods, purpose } }: PodSubject) {
   if (owner.foreign) return pods.foreignDead(owner.uid) ? remove({ kind: "foreign-dead" }) : null;
   const deleted = pods.shouldRemoveContent(owner.uid);
   if (deleted !== null) return remove({ kind: deleted });
@@ -110,11 +110,7 @@ function podDeleted({ owner, input: { pods, purpose } }: PodSubject) {
   return isReclaimed ? remove({ kind: "pod-terminated" }) : null;
 }
 
-/** The kubelet asks whether its sources are ready only before it removes containers of deleted pods. */
-const podDeletedIfReady = (subject: PodSubject) =>
-  subject.input.pods.state.kind === "not-ready" ? null : podDeleted(subject);
-
-const running = ({ container }: ContainerSubject) =>
+export const running = ({ container }: ContainerSubject) =>
   container.state === "running" ? keep({ kind: "running" }) : null;
 
 /** A created container is about to start, and an unknown one may be alive. */
@@ -127,21 +123,21 @@ function notDead({ container, owner, input: { pods } }: ContainerSubject) {
 }
 
 /** A creation in the future means that the clock was set back; it counts as young, as in the kubelet. */
-function tooYoung({ container, input: { now, limits } }: ContainerSubject) {
+export function tooYoung({ container, input: { now, limits } }: ContainerSubject) {
   const { minimumAge } = limits;
   const age = since(now, container.createdAt);
   return age < minimumAge ? keep({ kind: "too-young", age, minimumAge }) : null;
 }
 
-const ready = ({ sandbox }: SandboxSubject) =>
+export const ready = ({ sandbox }: SandboxSubject) =>
   sandbox.state === "ready" ? keep({ kind: "ready" }) : null;
 
-const hasContainers = ({ residents }: SandboxSubject) =>
+export const hasContainers = ({ residents }: SandboxSubject) =>
   residents.length === 0
     ? null
     : { keep: { kind: "has-containers" as const, containers: residents.toSorted() } };
 
-const newestOfPod = ({ isNewestOfPod }: SandboxSubject) =>
+export const newestOfPod = ({ isNewestOfPod }: SandboxSubject) =>
   isNewestOfPod ? keep({ kind: "newest-of-pod" }) : null;
 
 /** No source reports foreign pods as deleted, and reclaim does not apply to logs. */
@@ -153,43 +149,26 @@ function podOfLogsDeleted({ owner, listed, input: { pods } }: LogSubject) {
     : keep({ kind: "in-use", what: `${listed} is of its pod` });
 }
 
-/** In the kubelet nothing is foreign, and a source that is not ready holds back only deleted pods. */
-export const containerRules: Readonly<
-  Record<Compat, Rules<ContainerSubject, ContainerKeepReason, ContainerRemoveReason>>
-> = {
-  none: Object.entries({
-    running,
-    foreign,
-    "source-not-ready": sourceNotReady,
-    "not-dead": notDead,
-    "too-young": tooYoung,
-    "pod-gone": podDeleted,
-  }),
-  kubelet: Object.entries({
-    running,
-    "too-young": tooYoung,
-    "pod-gone": podDeletedIfReady,
-  }),
-};
+export type ContainerRules = Rules<ContainerSubject, ContainerKeepReason, ContainerRemoveReason>;
+export type SandboxRules = Rules<SandboxSubject, SandboxKeepReason, SandboxRemoveReason>;
 
-export const sandboxRules: Readonly<
-  Record<Compat, Rules<SandboxSubject, SandboxKeepReason, SandboxRemoveReason>>
-> = {
-  none: Object.entries({
-    ready,
-    foreign,
-    "source-not-ready": sourceNotReady,
-    "has-containers": hasContainers,
-    "pod-gone": podDeleted,
-    "newest-of-pod": newestOfPod,
-  }),
-  kubelet: Object.entries({
-    ready,
-    "has-containers": hasContainers,
-    "pod-gone": podDeleted,
-    "newest-of-pod": newestOfPod,
-  }),
-};
+export const containerRules: ContainerRules = Object.entries({
+  running,
+  foreign,
+  "source-not-ready": sourceNotReady,
+  "not-dead": notDead,
+  "too-young": tooYoung,
+  "pod-gone": podDeleted,
+});
+
+export const sandboxRules: SandboxRules = Object.entries({
+  ready,
+  foreign,
+  "source-not-ready": sourceNotReady,
+  "has-containers": hasContainers,
+  "pod-gone": podDeleted,
+  "newest-of-pod": newestOfPod,
+});
 
 export const logRules: Rules<LogSubject, LogKeepReason, LogRemoveReason> = Object.entries({
   "source-not-ready": sourceNotReady,

@@ -1,10 +1,9 @@
 /** Finds the pod of a sandbox or container, and whether Kubernetes created it. */
 import { type PodUid, podUid } from "../../model/ids.ts";
-import type { Compat } from "../../model/limits.ts";
 import type { Container, Sandbox, Snapshot } from "../../model/snapshot.ts";
 
 export interface Owner {
-  /** The pod's UID, or a substitute if Kubernetes created none. Empty only for `compat: kubelet`. */
+  /** The pod's UID, or a substitute if Kubernetes created none. Empty only for the kubelet's rules. */
   readonly uid: PodUid;
   /** Kubernetes did not create it, or its labels contradict each other: no pod source knows it. */
   readonly foreign: boolean;
@@ -20,15 +19,9 @@ export interface Ownership {
 
 /**
  * By label, else by the sandbox's own `metadata.uid`. A container belongs to its sandbox's pod, or, if its sandbox is
- * not listed, to that of its own label. The kubelet uses `metadata.uid` for sandboxes and the label for containers.
+ * not listed, to that of its own label.
  */
-export function ownership({ sandboxes }: Pick<Listed, "sandboxes">, compat: Compat): Ownership {
-  if (compat === "kubelet") {
-    return {
-      ofSandbox: (sandbox) => ({ uid: sandbox.metadataUid, foreign: false }),
-      ofContainer: (container) => ({ uid: container.podUid, foreign: false }),
-    };
-  }
+export function ownership({ sandboxes }: Pick<Listed, "sandboxes">): Ownership {
   const byId = new Map(sandboxes.map((sandbox) => [sandbox.id, sandbox]));
   return {
     ofSandbox: sandboxOwner,
@@ -37,8 +30,8 @@ export function ownership({ sandboxes }: Pick<Listed, "sandboxes">, compat: Comp
 }
 
 /** Owners of everything that the runtime lists, foreign ones last: each once, or twice where some of it counts as foreign and some does not. */
-export function listedOwners(listed: Listed, compat: Compat): readonly Owner[] {
-  const owners = ownership(listed, compat);
+export function listedOwners(listed: Listed): readonly Owner[] {
+  const owners = ownership(listed);
   const [own, foreign] = [new Map<PodUid, Owner>(), new Map<PodUid, Owner>()];
   const add = (owner: Owner): unknown => (owner.foreign ? foreign : own).set(owner.uid, owner);
   for (const sandbox of listed.sandboxes) add(owners.ofSandbox(sandbox));
@@ -65,20 +58,15 @@ function containerOwner(
     : { uid, foreign: false };
 }
 
-/** Pods that are alive, whatever a source lists: they have a ready sandbox or a running container. */
-export function livingPods(listed: Listed, compat: Compat): ReadonlySet<PodUid> {
-  const owners = ownership(listed, compat);
+/** Pods that are alive, whatever a source lists: they have a ready sandbox or a running container. Without a UID: "". */
+export function livingPods(listed: Listed): ReadonlySet<PodUid> {
+  const owners = ownership(listed);
   const running = listed.containers.filter(({ state }) => state === "running");
   const populated = new Set(running.map(({ sandboxId }) => sandboxId));
   const living = listed.sandboxes.filter(({ id, state }) => state === "ready" || populated.has(id));
-  const labels = [
-    ...living.flatMap((one) => [one.podUid, one.metadataUid]),
-    ...running.map((one) => one.podUid),
-  ];
   return new Set([
-    ...living.map((one) => owners.ofSandbox(one).uid),
-    ...running.map((one) => owners.ofContainer(one).uid),
-    ...labels.filter((uid) => uid !== ""),
+    ...living.flatMap((one) => [owners.ofSandbox(one).uid, one.metadataUid]),
+    ...running.flatMap((one) => [owners.ofContainer(one).uid, one.podUid]),
   ]);
 }
 

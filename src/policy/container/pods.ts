@@ -6,7 +6,13 @@ import type { PodSourceState } from "../../model/plan.ts";
 import { logFactsOf, type LogReading, type PodReading } from "../../model/snapshot.ts";
 import { type ObservedTime, seconds, watchedSince } from "../../model/time.ts";
 import type { Facts } from "../facts.ts";
-import { type Listed, listedOwners, livingKubernetesPods, livingPods } from "./ownership.ts";
+import {
+  type Listed,
+  listedOwners,
+  livingKubernetesPods,
+  livingPods,
+  type Owner,
+} from "./ownership.ts";
 
 /** A pod is absent, or dead, once it was so in two passes this far apart, and in each one between them. */
 export const PASSES_APART = seconds(10);
@@ -58,17 +64,17 @@ const podsIn = (reading: PodReading): ReadonlySet<PodUid> =>
 export function rememberPods(
   previous: ReadonlyMap<PodUid, PodRecord>,
   view: PodView,
+  listed: readonly Owner[] = listedOwners(view),
 ): ReadonlyMap<PodUid, PodRecord> {
-  const { watched, limits } = view;
+  const { watched } = view;
   const state = podSourceState(view);
   // A pass whose source is not ready interrupts the row.
   const listsPods = state.kind === "ready" && state.source !== "cri";
   const inSource = podsIn(view.pods);
-  const living = livingPods(view, limits.compat);
-  const listed = listedOwners(view, limits.compat).map(({ uid }) => uid);
+  const living = livingPods(view);
   const logs = (logFactsOf(view.logs)?.podLogs ?? []).map(({ uid }) => uid);
   const next = new Map<PodUid, PodRecord>();
-  for (const uid of new Set([...listed, ...logs])) {
+  for (const uid of new Set([...listed.map((owner) => owner.uid), ...logs])) {
     const before = previous.get(uid);
     const isDead = !living.has(uid);
     const isAbsent = isDead && listsPods && !inSource.has(uid);
@@ -87,7 +93,7 @@ export function rememberPods(
 export function judgePods(records: ReadonlyMap<PodUid, PodRecord>, view: PodView): PodJudgement {
   const { watched } = view;
   const state = podSourceState(view);
-  const living = livingPods(view, view.limits.compat);
+  const living = livingPods(view);
   const isConfirmed = (uid: PodUid, since: ObservedTime | null): boolean =>
     !living.has(uid) && since !== null && watchedSince(watched, since) >= PASSES_APART;
   const deadSince = (uid: PodUid): ObservedTime | null =>

@@ -36,11 +36,7 @@ export function removalDemand(facts: Facts, judgement: Judgement): RemovalDemand
   const { snapshot, limits, paused } = facts;
   const disks = judgeDisks(snapshot, limits.images);
   const wanted = wantedTargets(facts, disks);
-  const { compat, whenFutile } = limits.images;
-  const isJudged = compat === "none" && whenFutile === "keep";
-  const futility = isJudged
-    ? futilityOfTargets(wanted, facts, judgement)
-    : new Map<ImageTarget, Futility>();
+  const futility = futilityOfTargets(wanted, facts, judgement);
   const stores = snapshot.filesystems.filter(({ roles }) => roles.includes("imagefs"));
   const isStorePaused = stores.length > 0 && stores.every(({ device }) => paused.has(device));
   // The pressure on a disk ends with the last of its thresholds.
@@ -117,9 +113,7 @@ function wantedTargets(facts: Facts, disks: DiskJudgement): readonly ImageTarget
   if (purpose.kind === "pressure") return ofPressure;
   const images = distinctImages(snapshot.images, "any");
   const size = (): bigint => layersOf(snapshot.images, ledger).sizeOf(images);
-  // With `compat: kubelet` the agent's loop decides whether a pass runs at all; a single pass has no loop.
-  const isLoop = limits.images.compat === "kubelet" && facts.startedAt !== null;
-  const ofDisks = watchesSpace(limits.images) || isLoop ? disks.targets : [];
+  const ofDisks = watchesSpace(limits.images) ? disks.targets : [];
   const ofRequest = freeTargets(snapshot, purpose.freeBytes ?? 0n);
   return [...ofRequest, ...ofDisks, ...budgetTargets(size, limits.images), ...ofPressure];
 }

@@ -9,10 +9,9 @@ import type {
   PlanNote,
 } from "../../model/plan.ts";
 import type { ImageBlock, ImageKeepReason, ImageTrigger } from "../../model/reason.ts";
-import { watchedSince } from "../../model/time.ts";
 import { once } from "../../model/values.ts";
 import type { Facts } from "../facts.ts";
-import { Layers } from "../layers.ts";
+import type { Layers } from "../layers.ts";
 import { layersOf } from "../origins.ts";
 import { evictionMarks } from "../pressure/thresholds.ts";
 import { isByName, selectionOf } from "../selection.ts";
@@ -29,7 +28,6 @@ export type GoneBefore = ReadonlySet<ContainerId>;
 /** If `blocks` is not empty, `candidates` is empty and nothing is removed. */
 export function decideImages(facts: Facts, before: GoneBefore): ImagePlan {
   const { snapshot, purpose } = facts;
-  const limits = facts.limits.images;
   const judgement = judgeImages(facts, before, selectionOf(purpose));
   const demand = removalDemand(facts, judgement);
   const due = agedImages(facts, judgement);
@@ -38,15 +36,10 @@ export function decideImages(facts: Facts, before: GoneBefore): ImagePlan {
   const isTriggered = demand.triggers.length > 0 || due.size > 0;
   const blocks = [
     ...judgement.blocks,
-    // The kubelet looks at no disk when it removes everything unused.
-    ...(limits.compat === "none" || purpose.kind === "periodic" ? demand.disks.blocks : []),
+    ...demand.disks.blocks,
     ...(isIdle && isTriggered ? demand.outOfReach : []),
   ];
-  const pressure = {
-    filesystems: snapshot.filesystems,
-    limits: facts.limits.pressure,
-    compat: limits.compat,
-  };
+  const pressure = { filesystems: snapshot.filesystems, limits: facts.limits.pressure };
   const plan = {
     purpose: purpose.kind,
     now: snapshot.clocks.wall,
@@ -58,7 +51,6 @@ export function decideImages(facts: Facts, before: GoneBefore): ImagePlan {
       ...usage,
       evictions: evictionMarks(usage.filesystem, pressure),
     })),
-    ...(limits.accounting === "reported" && { accounting: "reported" as const }),
     notes: notesOf(facts, demand, isIdle),
   };
   const choose = once(() => choiceOf({ facts, judgement, demand, aged, blocks }));
@@ -84,22 +76,10 @@ function agedImages(facts: Facts, judgement: Judgement): ReadonlySet<ImageId> {
     .images()
     .filter(
       (subject) =>
-        isPastMaximumAge(subject, facts) &&
-        protectionOf(subject, judgement.context(), "age").reason === null,
+        unusedFor(subject.record, facts.ledger.watched) > maximumAge &&
+        protectionOf(subject, judgement.context()).reason === null,
     );
   return new Set(due.map(({ image }) => image.id));
-}
-
-/** Whether the image was unused for longer than the maximum age, which is above 0, whatever protects it. */
-function isPastMaximumAge({ record }: Ranked, facts: Facts): boolean {
-  const { limits, startedAt, agesFrom } = facts;
-  const { maximumAge, compat } = limits.images;
-  const { watched } = facts.ledger;
-  if (compat === "none") return unusedFor(record, watched) > maximumAge;
-  // The kubelet forgets with each start, so it judges no age before it has run for one maximum age itself.
-  if (startedAt === null || watched - (agesFrom?.watched ?? 0n) <= maximumAge) return false;
-  const { lastUsedWatched } = record;
-  return lastUsedWatched === null || watchedSince(watched, lastUsedWatched) > maximumAge;
 }
 
 interface Choosing {
@@ -121,22 +101,14 @@ function choiceOf(choosing: Choosing): Choice {
   const { snapshot, ledger, last } = facts;
   const context = judgement.context();
   const triggers = blocks.length > 0 ? [] : distinctTriggers(demand.targets);
-  const isKubelet = facts.limits.images.compat === "kubelet";
-  const layers = isKubelet ? new Layers([], new Map()) : layersOf(snapshot.images, ledger);
-  // The kubelet's age pass comes before it looks at the disk.
-  const isAgeBlocked = blocks.some(({ kind }) => !isKubelet || kind !== "invalid-capacity");
+  const layers = layersOf(snapshot.images, ledger);
   const forAge: Chosen[] = [];
   const others: Chosen[] = [];
   const kept: KeptImage[] = [];
-  for (const judged of lastLast(judgement.images(), isKubelet ? new Set() : last)) {
-    const protection = protectionOf(judged, context);
-    // As it is recorded, even if not all of it counts.
-    const record = ledger.images.get(judged.image.id) ?? judged.record;
-    const subject = { ...judged, record };
-    const isAged = !isAgeBlocked && aged.has(subject.image.id);
-    if (isAged) {
-      // A rule that keeps it but for its age was judged for that.
-      forAge.push({ ...subject, tried: protectionOf(judged, context, "age").tried });
+  for (const subject of lastLast(judgement.images(), last)) {
+    const protection = protectionOf(subject, context);
+    if (blocks.length === 0 && aged.has(subject.image.id)) {
+      forAge.push({ ...subject, tried: protection.tried });
     } else if (protection.reason === null && triggers.length > 0) {
       others.push({ ...subject, tried: protection.tried });
     } else {
@@ -234,17 +206,12 @@ function unprotectedReason({ demand, aged, blocks }: Choosing): ImageKeepReason 
 }
 
 function notesOf(facts: Facts, demand: RemovalDemand, isIdle: boolean): readonly PlanNote[] {
-  const { purpose, startedAt } = facts;
-  const { compat, maximumAge } = facts.limits.images;
-  const isPeriodic = purpose.kind === "periodic";
+  const isPeriodic = facts.purpose.kind === "periodic";
   return [
     ...demand.disks.notes,
     // Otherwise they are blocks.
     ...(isIdle ? [] : demand.outOfReach.map((block) => ({ kind: "out-of-reach" as const, block }))),
     ...(isPeriodic && !watchesSpace(facts.limits.images) ? [{ kind: "space-off" as const }] : []),
-    ...(isPeriodic && maximumAge > 0n && startedAt === null && compat === "kubelet"
-      ? [{ kind: "maximum-age-needs-agent" as const }]
-      : []),
   ];
 }
 

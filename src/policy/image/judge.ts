@@ -8,7 +8,7 @@ import type { Image, KeepProblem } from "../../model/snapshot.ts";
 import { plus, watchedSince } from "../../model/time.ts";
 import { compared, once } from "../../model/values.ts";
 import { startingPods } from "../creations.ts";
-import type { AgesFrom, Facts } from "../facts.ts";
+import type { Facts } from "../facts.ts";
 import { compileKeepRules } from "../keep/keep.ts";
 import { layersOf } from "../origins.ts";
 import { isByName, selectedImages } from "../selection.ts";
@@ -44,12 +44,10 @@ export function judgeImages(
   const usage = usageOf(snapshot, without);
   const keep = compileKeepRules(snapshot.keep.rules);
   const byId = once(() => {
-    const distinct = distinctImages(snapshot.images, limits.compat === "kubelet" ? "last" : "any");
+    const distinct = distinctImages(snapshot.images, "any");
     return new Map(distinct.map((image) => [image.id, { image, record: recordOf(facts, image) }]));
   });
-  const images = once(() =>
-    [...byId().values()].toSorted(compareImages(limits.compat, ledger.origins)),
-  );
+  const images = once(() => [...byId().values()].toSorted(compareImages(ledger.origins)));
   const context = once((): ProtectionContext => ({
     limits,
     users: usage.users,
@@ -65,7 +63,6 @@ export function judgeImages(
       selection === null
         ? null
         : selectedImages(images(), selection, { snapshot, watched: ledger.watched }),
-    now: snapshot.clocks.wall,
     watched: ledger.watched,
     ageRestartedWatched: ledger.ageRestartedWatched,
   }));
@@ -74,9 +71,9 @@ export function judgeImages(
 }
 
 /** An image without a record is new. */
-function recordOf({ snapshot, ledger, agesFrom }: Facts, image: Image): ImageRecord {
+function recordOf({ snapshot, ledger }: Facts, image: Image): ImageRecord {
   const known = ledger.images.get(image.id);
-  if (known !== undefined) return agesFrom === undefined ? known : countedFrom(known, agesFrom);
+  if (known !== undefined) return known;
   return unusedRecord({
     firstSeenAt: snapshot.clocks.wall,
     firstSeenWatched: ledger.watched,
@@ -84,13 +81,6 @@ function recordOf({ snapshot, ledger, agesFrom }: Facts, image: Image): ImageRec
     sizeBytes: image.sizeBytes,
   });
 }
-
-/** What was before does not count: first seen then, and never used. */
-const countedFrom = (record: ImageRecord, { watched, at }: AgesFrom): ImageRecord => ({
-  ...record,
-  ...(record.firstSeenWatched < watched && { firstSeenWatched: watched, firstSeenAt: at }),
-  ...((record.lastUsedWatched ?? watched) < watched && { lastUsedWatched: null, lastUsedAt: null }),
-});
 
 /** Why a candidate is kept after all; `null`: it may be removed. `gone`: what the pass has removed since the lists. */
 export type Recheck = (
@@ -113,12 +103,10 @@ export function recheckImages(facts: Facts): Recheck {
   return ({ image, triggers }, gone) => {
     const subject = judgement.byId().get(image.id);
     if (subject === undefined) return changed("it is no longer listed");
-    // The kubelet removes by ID whatever the names are.
-    const isRenamed = namesText(subject.image) !== namesText(image);
-    if (isRenamed && facts.limits.images.compat === "none")
+    if (namesText(subject.image) !== namesText(image))
       return changed("its tags or digests changed");
     const forAge = triggers[0]?.kind === "age";
-    const { reason } = protectionOf(subject, context, forAge ? "age" : "any");
+    const { reason } = protectionOf(subject, context);
     if (reason !== null || forAge || isByName(facts.purpose)) return reason;
     // One that may go itself, such as a twin, does not count.
     const stays = (id: ImageId): boolean => {
@@ -148,7 +136,7 @@ export function isRecreated(
 }
 
 /** Names what is wrong with the node's use or with the keep rules, for the record of the pass. */
-function blockedBy(block: ImageBlock): ImageKeepReason {
+export function blockedBy(block: ImageBlock): ImageKeepReason {
   const faults =
     block.kind === "usage-unknown"
       ? block.unknown.map(({ subject, message }) => `${subject}: ${message}`)
@@ -199,12 +187,11 @@ export function startingBlock({
 }
 
 /** The blocks of both containers and images: a hold, and the grace period after a boot. */
-export function standingBlocks({ hold, ledger, limits }: Facts): readonly ImageBlock[] {
+export function standingBlocks({ hold, ledger }: Facts): readonly ImageBlock[] {
   const held: readonly ImageBlock[] =
     hold.kind === "none" ? [] : [{ kind: "on-hold", until: hold.until, reason: hold.reason }];
   const { graceUntil, graceReason, watched } = ledger;
-  if (limits.images.compat === "kubelet" || graceUntil === null || watched >= graceUntil)
-    return held;
+  if (graceUntil === null || watched >= graceUntil) return held;
   const remaining = watchedSince(graceUntil, watched);
   return [...held, { kind: "boot-grace", because: graceReason ?? "boot", remaining }];
 }

@@ -3,13 +3,7 @@ import type { ImageId } from "../../model/ids.ts";
 import type { ImageLimits } from "../../model/limits.ts";
 import type { ImageKeepReason, ImageUser } from "../../model/reason.ts";
 import type { Image, Snapshot } from "../../model/snapshot.ts";
-import {
-  type Duration,
-  duration,
-  type Instant,
-  type ObservedTime,
-  watchedSince,
-} from "../../model/time.ts";
+import { type Duration, duration, type ObservedTime, watchedSince } from "../../model/time.ts";
 import { atLeastZero, smaller } from "../../model/values.ts";
 import { AGE_RESTART_MAX } from "../age-clock.ts";
 import {
@@ -32,7 +26,6 @@ export interface ProtectionContext {
   readonly places: () => ReadonlyMap<ImageId, RepositoryPlace>;
   /** The selection of a removal by hand; `null`: no limit. */
   readonly selected: ReadonlySet<ImageId> | null;
-  readonly now: Instant;
   readonly watched: ObservedTime;
   /** When the minimum age of all images restarted. */
   readonly ageRestartedWatched: ObservedTime | null;
@@ -45,16 +38,11 @@ export interface Protection {
   readonly tried: readonly ImageKeepReason["kind"][];
 }
 
-/** `age`: removal for age, to which the kubelet's minimum age does not apply. */
-export type RemovalFor = "age" | "any";
-
-type Judge = (subject: Ranked, context: ProtectionContext) => ImageKeepReason | null;
-
-interface Rule {
+export interface Rule {
   readonly code: ImageKeepReason["kind"];
-  readonly judge: Judge;
+  readonly judge: (subject: Ranked, context: ProtectionContext) => ImageKeepReason | null;
   /** Whether the rule is in force; if not, it is not reported as tried. Absent: always. */
-  readonly isInForce?: (context: ProtectionContext, purpose: RemovalFor) => boolean;
+  readonly isInForce?: (context: ProtectionContext) => boolean;
 }
 
 const RULES: readonly Rule[] = [
@@ -78,32 +66,27 @@ const RULES: readonly Rule[] = [
     judge: recentInRepository,
     isInForce: ({ limits }) => limits.keepPerRepository > 0,
   },
-  {
-    code: "just-used",
-    judge: justUsed,
-    isInForce: ({ limits }, purpose) => limits.compat === "kubelet" && purpose !== "age",
-  },
-  {
-    code: "too-young",
-    judge: tooYoung,
-    isInForce: ({ limits }, purpose) => limits.compat === "none" || purpose !== "age",
-  },
 ];
+
+const AGE_RULES: readonly Rule[] = [{ code: "too-young", judge: tooYoung }];
 
 /** Every code in the order of evaluation, for documentation; layers are judged last, for all candidates together. */
 export const PROTECTION_ORDER: readonly ImageKeepReason["kind"][] = [
   ...RULES.map(({ code }) => code),
+  "just-used",
+  "too-young",
   "shares-all-layers",
 ];
 
+/** `ageRules`: those that come last. */
 export function protectionOf(
   subject: Ranked,
   context: ProtectionContext,
-  purpose: RemovalFor = "any",
+  ageRules = AGE_RULES,
 ): Protection {
   const tried: ImageKeepReason["kind"][] = [];
-  for (const { code, judge, isInForce } of RULES) {
-    if (isInForce?.(context, purpose) === false) continue;
+  for (const { code, judge, isInForce } of [...RULES, ...ageRules]) {
+    if (isInForce?.(context) === false) continue;
     tried.push(code);
     const reason = judge(subject, context);
     if (reason !== null) return { reason, tried };
@@ -140,24 +123,12 @@ function recentInRepository(
   return { kind: "keep-per-repository", ...place, limit: limits.keepPerRepository };
 }
 
-/** The kubelet skips images used at or after the start of its pass, even if nothing uses them any more. */
-function justUsed(
-  { image, record }: Ranked,
-  { now, watched, released }: ProtectionContext,
-): ImageKeepReason | null {
-  // The pass after its removal would not have seen the use by a container that this plan removes.
-  if (record.lastUsedAt === null || record.lastUsedAt < now || released.has(image.id)) return null;
-  // By a wall clock that was set back, a use of hours ago lies in the future.
-  return (record.lastUsedWatched ?? watched) < watched ? null : { kind: "just-used" };
-}
-
 function tooYoung({ record }: Ranked, context: ProtectionContext): ImageKeepReason | null {
-  const { minimumAge, compat } = context.limits;
+  const { minimumAge } = context.limits;
   const ageSince = (since: ObservedTime): Duration =>
     duration(atLeastZero(watchedSince(context.watched, since)));
   const restarts = [record.ageRestartedWatched, context.ageRestartedWatched];
-  // The kubelet compares no names, and what it has forgotten is new.
-  for (const restart of compat === "kubelet" ? [] : restarts) {
+  for (const restart of restarts) {
     if (restart === null || restart <= record.firstSeenWatched) continue;
     const least = duration(smaller(minimumAge, AGE_RESTART_MAX));
     const age = ageSince(restart);

@@ -2,7 +2,6 @@
 
 import type { ImageId } from "../../model/ids.ts";
 import type { ImageRecord, Ledger } from "../../model/ledger.ts";
-import type { Compat } from "../../model/limits.ts";
 import type { Image } from "../../model/snapshot.ts";
 import {
   type Duration,
@@ -22,32 +21,23 @@ export interface Ranked {
 /**
  * The order of removal: unused for longest first, counted from the later of last used and first seen, so that what was
  * staged yesterday is not removed before what was unused for weeks; then first seen, build date (an unknown one last),
- * larger first, ID. The kubelet's: last used (never comes first), first
- * seen, larger first, ID.
+ * larger first, ID.
  */
-export function compareImages(
-  compat: Compat,
-  origins: Ledger["origins"],
-): (a: Ranked, b: Ranked) => number {
-  const isKubelet = compat === "kubelet";
-  // The watched clock does not jump; neither does the one by which the kubelet's process counts.
-  const use = ({ record }: Ranked): bigint =>
-    isKubelet ? (record.lastUsedWatched ?? NEVER) : unusedSince(record);
+export function compareImages(origins: Ledger["origins"]): (a: Ranked, b: Ranked) => number {
   // Reproducible builds have a date at the epoch, which says nothing.
   const built = ({ image }: Ranked): bigint => {
-    const at = isKubelet ? null : (origins.get(image.id)?.builtAt ?? null);
+    const at = origins.get(image.id)?.builtAt ?? null;
     return at === null || at <= 0n ? LAST : at;
   };
   return (a, b) =>
-    compared(use(a), use(b)) ||
+    compared(unusedSince(a.record), unusedSince(b.record)) ||
     compared(a.record.firstSeenWatched, b.record.firstSeenWatched) ||
     compared(built(a), built(b)) ||
     compared(b.image.sizeBytes, a.image.sizeBytes) ||
     compared<string>(a.image.id, b.image.id);
 }
 
-/** Before and after every time. */
-const NEVER = -(2n ** 63n);
+/** After every time. */
 const LAST = 2n ** 63n;
 
 /** The later of first seen and last used, in observed time. */

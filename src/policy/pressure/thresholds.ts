@@ -1,6 +1,6 @@
 /** Judges disk pressure: which thresholds are met or due, what may be reclaimed for them, and the target. */
 
-import type { Amount, Compat, PressureLimits, Signal, Threshold } from "../../model/limits.ts";
+import type { Amount, PressureLimits, Signal, Threshold } from "../../model/limits.ts";
 import type { EvictionMark, ImageTarget } from "../../model/plan.ts";
 import type { Filesystem, FilesystemRole } from "../../model/snapshot.ts";
 import { type Duration, duration } from "../../model/time.ts";
@@ -45,7 +45,6 @@ export interface PressureVerdict {
 
 export interface PressureInput {
   readonly limits: PressureLimits;
-  readonly compat: Compat;
   readonly filesystems: readonly Filesystem[];
   readonly state: PressureState;
   readonly uptime: Duration;
@@ -53,14 +52,14 @@ export interface PressureInput {
 
 /** One check. Pure: the same input gives the same verdict. */
 export function judgePressure(input: PressureInput): PressureVerdict {
-  const { filesystems, state, uptime, compat } = input;
+  const { filesystems, state, uptime } = input;
   const topology = topologyOf(filesystems);
   const thresholds = effectiveThresholds(input.limits.thresholds, topology);
   const met = metThresholds(thresholds, input);
   const firstMet = new Map(met.map((one) => [keyOf(one), duration(uptime - one.metFor)]));
   const due = met.filter((one) => one.metFor >= one.threshold.grace);
   const lastMet = met.length > 0 ? uptime : state.lastMet;
-  const reclaims = due.map((one) => reclaimFor(one.threshold.signal, topology, compat));
+  const reclaims = due.map((one) => reclaimFor(one.threshold.signal, topology));
   return {
     state: { firstMet, due: new Set(due.map(keyOf)), lastMet },
     met,
@@ -76,18 +75,18 @@ export function judgePressure(input: PressureInput): PressureVerdict {
   };
 }
 
-/** The thresholds on bytes of a filesystem whose pressure images can relieve; none with `compat: kubelet`. */
+/** The thresholds on bytes of a filesystem whose pressure images can relieve. */
 export function evictionMarks(
   filesystem: Filesystem,
-  { filesystems, limits, compat }: Pick<PressureInput, "filesystems" | "limits" | "compat">,
+  { filesystems, limits }: Pick<PressureInput, "filesystems" | "limits">,
 ): readonly EvictionMark[] {
-  if (compat === "kubelet" || filesystem.capacityBytes <= 0n) return [];
+  if (filesystem.capacityBytes <= 0n) return [];
   const topology = topologyOf(filesystems);
   return limits.thresholds.flatMap(({ signal, amount }) => {
     const applies =
       !isOfInodes(signal) &&
       filesystem.roles.includes(roleOf(signal)) &&
-      reclaimFor(signal, topology, compat).images;
+      reclaimFor(signal, topology).images;
     if (!applies) return [];
     const { capacityBytes, availableBytes } = filesystem;
     const limitBytes = resolveAmount(amount, capacityBytes);
@@ -97,14 +96,10 @@ export function evictionMarks(
   });
 }
 
-/**
- * Targets of thresholds that are met now, the soft ones without their grace period, for a single pass; none with
- * `compat: kubelet`.
- */
+/** Targets of thresholds that are met now, the soft ones without their grace period, for a single pass. */
 export function metTargets(
-  input: Pick<PressureInput, "filesystems" | "limits" | "compat">,
+  input: Pick<PressureInput, "filesystems" | "limits">,
 ): readonly ImageTarget[] {
-  if (input.compat === "kubelet") return [];
   const thresholds = input.limits.thresholds.map((threshold) => ({
     ...threshold,
     grace: duration(0n),
@@ -121,21 +116,19 @@ interface Observed extends Pick<MetThreshold, "threshold" | "filesystem" | "avai
   readonly capacity: bigint;
 }
 
-/** Every threshold on every filesystem (for the kubelet: on the first) with a capacity, and an inode limit for inodes. */
+/** Every threshold on every filesystem with a capacity, and an inode limit for inodes. */
 const observed = (
   thresholds: readonly Threshold[],
-  { filesystems, compat }: Pick<PressureInput, "filesystems" | "compat">,
+  filesystems: readonly Filesystem[],
 ): readonly Observed[] =>
   thresholds.flatMap((threshold) =>
-    filesystemsOf(roleOf(threshold.signal), filesystems)
-      .slice(0, compat === "kubelet" ? 1 : undefined)
-      .flatMap((filesystem) => {
-        const inodes = isOfInodes(threshold.signal);
-        const capacity = inodes ? filesystem.inodes : filesystem.capacityBytes;
-        const available = inodes ? filesystem.inodesFree : filesystem.availableBytes;
-        const limit = resolveAmount(threshold.amount, capacity);
-        return capacity <= 0n ? [] : [{ threshold, filesystem, capacity, available, limit }];
-      }),
+    filesystemsOf(roleOf(threshold.signal), filesystems).flatMap((filesystem) => {
+      const inodes = isOfInodes(threshold.signal);
+      const capacity = inodes ? filesystem.inodes : filesystem.capacityBytes;
+      const available = inodes ? filesystem.inodesFree : filesystem.availableBytes;
+      const limit = resolveAmount(threshold.amount, capacity);
+      return capacity <= 0n ? [] : [{ threshold, filesystem, capacity, available, limit }];
+    }),
   );
 
 /**
@@ -173,9 +166,9 @@ export function keyOf(one: {
 
 function metThresholds(
   thresholds: readonly Threshold[],
-  { filesystems, compat, state, uptime }: PressureInput,
+  { filesystems, state, uptime }: PressureInput,
 ): readonly MetThreshold[] {
-  return observed(thresholds, { filesystems, compat }).flatMap(({ capacity, ...one }) => {
+  return observed(thresholds, filesystems).flatMap(({ capacity, ...one }) => {
     const { minimumReclaim } = one.threshold;
     const relieved =
       one.limit + (minimumReclaim === null ? 0n : resolveAmount(minimumReclaim, capacity));
@@ -237,7 +230,7 @@ export function topologyOf(filesystems: readonly Filesystem[]): Topology {
  * The kubelet's table. With images on their own disk it has nothing for the node's filesystem, where crigc still
  * deletes orphaned logs.
  */
-export function reclaimFor(signal: Signal, topology: Topology, compat: Compat): Reclaim {
+export function reclaimFor(signal: Signal, topology: Topology): Reclaim {
   const isOfNode = roleOf(signal) === "nodefs";
   const isOfImages = roleOf(signal) === "imagefs";
   const isSplit = topology === "split";
@@ -245,7 +238,7 @@ export function reclaimFor(signal: Signal, topology: Topology, compat: Compat): 
   return {
     containers: isSplit ? !isOfImages : isSingle || !isOfNode,
     images: isSplit ? isOfImages : isSingle || !isOfNode,
-    logs: compat === "none" && (isSingle || isOfNode),
+    logs: isSingle || isOfNode,
   };
 }
 

@@ -7,8 +7,8 @@ import type { Removal } from "../../../src/model/history.ts";
 import { containerId } from "../../../src/model/ids.ts";
 import type { WritableLayers } from "../../../src/model/reports.ts";
 import type { Snapshot } from "../../../src/model/snapshot.ts";
-import { decide } from "../../../src/policy/decide.ts";
 import type { Facts } from "../../../src/policy/facts.ts";
+import { defaultPolicy } from "../../../src/policy/policy.ts";
 import { removalRow } from "../../report/build.ts";
 import {
   aFilesystem,
@@ -33,12 +33,12 @@ function warnings(
     purpose: { kind: "periodic" },
     parts: { containers: "all", images: true },
     hold: { kind: "none" },
-    startedAt: null,
     pressureTargets: [],
     awaited: new Set(),
     last: new Set(),
     paused: new Map(),
   };
+  const { decide } = defaultPolicy;
   const checks = leftoverChecks({ ...facts, plan: decide(facts), listedNs: 0n }, removals, layers);
   return Object.fromEntries(
     checks.flatMap(([name, it]) => (it?.result === "warning" ? [[name, it.message]] : [])),

@@ -8,8 +8,8 @@ import type { Limits, Threshold } from "../../../src/model/limits.ts";
 import type { HoldState } from "../../../src/model/pass.ts";
 import type { KeepRules, Snapshot } from "../../../src/model/snapshot.ts";
 import { duration } from "../../../src/model/time.ts";
-import { decide } from "../../../src/policy/decide.ts";
 import type { Facts } from "../../../src/policy/facts.ts";
+import { defaultPolicy } from "../../../src/policy/policy.ts";
 import { metTargets } from "../../../src/policy/pressure/thresholds.ts";
 import type { Verdict } from "../../../src/report/doctor.ts";
 import {
@@ -54,17 +54,15 @@ function checks({ seen = {}, limits = defaultLimits, hold = { kind: "none" } }: 
     purpose: { kind: "periodic" },
     parts: { containers: "all", images: true },
     hold,
-    startedAt: null,
     pressureTargets: metTargets({
       limits: limits.pressure,
-      compat: limits.images.compat,
       filesystems: snapshot.filesystems,
     }),
     awaited: new Set(),
     last: new Set(),
     paused: new Map(),
   };
-  const prepared = { ...facts, plan: decide(facts), listedNs: 0n };
+  const prepared = { ...facts, plan: defaultPolicy.decide(facts), listedNs: 0n };
   return nodeChecks(prepared, limits).flatMap(([name, check]) =>
     check === null ? [] : [`${name}: ${shownOf(check)}`],
   );

@@ -31,7 +31,6 @@ const limits = (perContainer: number, total = -1) => ({
   maximumPerPodContainer: perContainer,
   maximumContainers: total,
 });
-const kubelet = { ...limits(1), compat: "kubelet" } as const;
 const gone = judged({ gone: ["uid-a"] });
 
 describe("in a live pod", () => {
@@ -62,24 +61,13 @@ describe("in a live pod", () => {
   });
 });
 
-test("with compat kubelet an equal share of the total limit may remove more than it requires, and 0 removes all", () => {
-  const [b15, b25, b35] = [15, 25, 35].map((ended) => dead("b", "c", { createdAt: ago(ended) }));
-  const containers = [at10, at20, at30, b15!, b25!, b35!];
-  const going = (total: number) =>
-    goingContainers(
-      planOf({ containers }, { limits: { ...limits(-1, total), compat: "kubelet" } }),
-    );
-  expect(going(5)).toEqual([b35!.id, at30.id]);
-  expect(going(0)).toHaveLength(6);
-});
-
 test("a UID and a name with slashes do not make one container of two", () => {
   const pods = [
     ["x", "y/z"],
     ["x/y", "z"],
   ] as const;
   const containers = pods.map(([uid, name]) => dead("a", name, { podUid: podUid(uid) }));
-  expect(goingContainers(planOf({ containers }, { limits: kubelet }))).toEqual([]);
+  expect(goingContainers(planOf({ containers }, { limits: limits(1) }))).toEqual([]);
 });
 
 describe("of a deleted pod", () => {
@@ -108,30 +96,22 @@ describe("the minimum age of an hour", () => {
     dead("a", "c", { state, createdAt: ago(secondsAgo) });
 
   test.each([
-    ["keeps a dead container created later", created(3599), "none", "too-young"],
-    ["does not keep one created an hour ago", created(3600), "none", "pod-gone"],
-    [
-      "counts from the creation of one that never ran",
-      created(3599, "created"),
-      "none",
-      "too-young",
-    ],
-    ["keeps a younger one with compat kubelet", created(3599), "kubelet", "too-young"],
-    ["does not keep one that old with compat kubelet", created(3600), "kubelet", "pod-gone"],
-  ] as const)("%s", (_, container, compat, reason) => {
-    const change = { limits: { ...limits(0), minimumAge: hours(1), compat }, pods: gone };
+    ["keeps a dead container created later", created(3599), "too-young"],
+    ["does not keep one created an hour ago", created(3600), "pod-gone"],
+    ["counts from the creation of one that never ran", created(3599, "created"), "too-young"],
+  ] as const)("%s", (_, container, reason) => {
+    const change = { limits: { ...limits(0), minimumAge: hours(1) }, pods: gone };
     expect(reasonOf(planOf({ containers: [container] }, change), container.id)).toBe(reason);
   });
 
   test.each([
-    ["is too young without a minimum age", "none", 0n, "too-young"],
-    ["is too young for any", "none", 1n, "too-young"],
-    ["is too young with compat kubelet", "kubelet", 0n, "too-young"],
+    ["is too young without a minimum age", 0n, "too-young"],
+    ["is too young for any", 1n, "too-young"],
   ] as const)(
     "a container from the future, before the clock was set back, %s",
-    (_, compat, minimumAge, reason) => {
+    (_, minimumAge, reason) => {
       const later = created(-1);
-      const change = { limits: { ...limits(0), minimumAge: duration(minimumAge), compat } };
+      const change = { limits: { ...limits(0), minimumAge: duration(minimumAge) } };
       const plan = planOf({ containers: [later] }, { ...change, pods: gone });
       expect(reasonOf(plan, later.id)).toBe(reason);
     },
@@ -157,13 +137,6 @@ describe("while the pod source is not ready, nothing is removed", () => {
     expect([...goingContainers(plan), ...goingSandboxes(plan), ...goingLogs(plan)]).toEqual([]);
     expect(plan.links).toEqual([]);
     expect(reasonOf(plan, at10.id)).toBe("source-not-ready");
-  });
-
-  test("except by the limits with compat kubelet", () => {
-    const plan = planOf(deadNode, { pods, limits: kubelet });
-    expect(goingContainers(plan)).toEqual([at30.id, at20.id]);
-    expect(goingLogs(plan)).toEqual([]);
-    expect(plan.links).toHaveLength(1);
   });
 
   test("and links go where it is ready", () => {
@@ -238,15 +211,6 @@ describe("a foreign container or sandbox", () => {
     },
   );
 
-  test("counts as an unknown pod with compat kubelet", () => {
-    const plan = planOf(
-      { containers: [inBare], sandboxes: [bare] },
-      { limits: kubelet, pods: judged({ gone: ["", "uid-f"] }) },
-    );
-    expect(reasonOf(plan, inBare.id)).toBe("pod-gone");
-    expect(goingSandboxes(plan)).toEqual([bare.id]);
-  });
-
   test.each([[], [dead("f", "labelled", { sandboxId: sandboxId("?") })]])(
     "keeps its log directory, which no pod source knows",
     (...containers) => {
@@ -266,20 +230,17 @@ describe("a sandbox", () => {
   const newer = stopped("newer", { createdAt: ago(10) });
   const inOld = dead("a", "c", { sandboxId: old.id });
 
-  test.each(["none", "kubelet"] as const)(
-    "of a live pod with a container is kept, unless the pass removes that container, with compat %s",
-    (compat) => {
-      const running = dead("a", "c", { sandboxId: newer.id, state: "running" });
-      const going = (perContainer: number, ...containers: readonly Container[]) =>
-        goingSandboxes(
-          planOf(
-            { sandboxes: [newer, old], containers: [inOld, ...containers] },
-            { limits: { ...limits(perContainer), compat } },
-          ),
-        );
-      expect([going(1), going(0, running)]).toEqual([[], ["old"]]);
-    },
-  );
+  test("of a live pod with a container is kept, unless the pass removes that container", () => {
+    const running = dead("a", "c", { sandboxId: newer.id, state: "running" });
+    const going = (perContainer: number, ...containers: readonly Container[]) =>
+      goingSandboxes(
+        planOf(
+          { sandboxes: [newer, old], containers: [inOld, ...containers] },
+          { limits: limits(perContainer) },
+        ),
+      );
+    expect([going(1), going(0, running)]).toEqual([[], ["old"]]);
+  });
 
   test("of the same instant as another is the newest by its attempt", () => {
     const first = stopped("b-first", { attempt: 0 });
@@ -339,17 +300,6 @@ describe("the plan", () => {
     const plan = planOf({ logs: { ...noLogs, strays } }, { pods: judged({ gone: strays }) });
     expect(plan).toMatchObject({ strays, podLogs: [] });
     expect(planOf({}).strays).toEqual([]);
-  });
-
-  test("with compat kubelet takes a stray entry for a UID only if it is a possible UID", () => {
-    const strays = ["12345678", "lost+found"];
-    const plan = planOf(
-      { logs: { ...noLogs, strays } },
-      { limits: kubelet, pods: judged({ gone: strays }) },
-    );
-    expect(goingLogs(plan)).toEqual(["12345678"]);
-    expect(plan.strays).toEqual(["lost+found"]);
-    expect(planOf({ logs: null }, { limits: kubelet }).podLogs).toEqual([]);
   });
 
   test.each([

@@ -126,14 +126,14 @@ describe("the live pod is the one", () => {
     dead("s", "c", { sandboxId: sandboxId("s"), podUid: label, state: "running" });
   const onlyLabelled = { ...ready(B, none), state: "not-ready" } as const;
   test.each<[string, readonly Sandbox[], readonly Container[], readonly PodUid[]]>([
-    ["of its label", [ready(B, none)], [], [B]],
+    ["of its label", [ready(B, none)], [], [B, none]],
     ["of its metadata", [ready(none, M)], [], [M]],
     ["of both", [ready(B, M)], [], [B, M]],
-    ["that its ID names", [ready(none, none)], [], [own]],
-    ["that the ID of a container's sandbox names", [], [running(none)], [own]],
-    ["of a container's label and of its sandbox", [onlyLabelled], [running(X)], [B, X]],
+    ["that its ID names", [ready(none, none)], [], [own, none]],
+    ["that the ID of a container's sandbox names", [], [running(none)], [own, none]],
+    ["of a container's label and of its sandbox", [onlyLabelled], [running(X)], [B, none, X]],
   ])("%s", (_, sandboxes, containers, uids) => {
-    expect(livingPods({ sandboxes, containers }, "none")).toEqual(new Set(uids));
+    expect(livingPods({ sandboxes, containers })).toEqual(new Set(uids));
   });
 });
 

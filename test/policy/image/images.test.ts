@@ -4,7 +4,7 @@ import { chainId } from "../../../src/model/ids.ts";
 import type { ImageLimits } from "../../../src/model/limits.ts";
 import type { ImageTarget } from "../../../src/model/plan.ts";
 import type { Filesystem, Snapshot } from "../../../src/model/snapshot.ts";
-import { hours, type Instant, instant, minutes, watched } from "../../../src/model/time.ts";
+import { hours, minutes, watched } from "../../../src/model/time.ts";
 import type { Facts } from "../../../src/policy/facts.ts";
 import { rememberOrigins } from "../../../src/policy/origins.ts";
 import {
@@ -12,7 +12,6 @@ import {
   aFilesystem,
   anImage,
   GIB,
-  idOf,
   inodeTarget,
   MIB,
   NOW,
@@ -57,7 +56,7 @@ describe("space", () => {
     expect(judged).toBe(1);
   });
 
-  test("each image filesystem is judged, with compat kubelet only the first", () => {
+  test("each image filesystem is judged", () => {
     const filesystems = [
       disk(50n),
       aFilesystem({ device: "8:2", path: "/b", availableBytes: 10n * GIB }),
@@ -65,9 +64,6 @@ describe("space", () => {
     expect(planOf({ images: three, snapshot: { filesystems } }).targets).toMatchObject([
       { device: "8:2" },
     ]);
-    expect(
-      planOf({ images: three, snapshot: { filesystems }, limits: { compat: "kubelet" } }).targets,
-    ).toEqual([]);
   });
 });
 
@@ -111,10 +107,8 @@ test("the evaluated rules are listed, the deciding one last, and none that is of
   const kept = planOf({ images, snapshot: onDisk(50n) }).kept.map((one) => one.tried);
   const idle = [...always, "too-young", "no-trigger"] as const;
   expect(new Set(kept)).toEqual(new Set<(typeof kept)[number]>([["in-use", "pinned"], idle]));
-  const triedWith = (compat: ImageLimits["compat"]) =>
-    planOf({ images, limits: { storeBudgetBytes: 0n, compat } }).candidates[0]?.tried;
-  expect(triedWith("none")).toEqual([...always, "too-young"]);
-  expect(triedWith("kubelet")).toEqual([...always, "just-used", "too-young"]);
+  const { candidates } = planOf({ images, limits: { storeBudgetBytes: 0n } });
+  expect(candidates[0]?.tried).toEqual([...always, "too-young"]);
 });
 
 describe("age", () => {
@@ -142,61 +136,31 @@ describe("age", () => {
   });
 
   test.each([
-    ["none", "nothing", "goes"],
-    ["none", "a hold", "blocked"],
-    ["none", "a capacity of 0", "blocked"],
-    ["kubelet", "a hold", "blocked"],
-    ["kubelet", "a capacity of 0", "goes"],
-    ["kubelet", "a hold and a capacity of 0", "blocked"],
-  ] as const)("with compat %s, what is too old meets %s and %s", (compat, stops, fate) => {
+    ["nothing", "goes"],
+    ["a hold", "blocked"],
+    ["a capacity of 0", "blocked"],
+  ] as const)("what is too old meets %s and %s", (stops, fate) => {
+    const filesystems = [
+      stops === "a capacity of 0" ? aFilesystem({ capacityBytes: 0n }) : disk(50n),
+    ];
     const plan = planOf({
       images: [gib("old")],
-      limits: { ...limits, compat },
-      snapshot: {
-        filesystems: [stops.includes("capacity") ? aFilesystem({ capacityBytes: 0n }) : disk(50n)],
-      },
-      facts: {
-        startedAt: instant(0n),
-        hold: stops.includes("hold") ? HELD : { kind: "none" },
-      },
+      limits,
+      snapshot: { filesystems },
+      facts: { hold: stops === "a hold" ? HELD : { kind: "none" } },
     });
     expect(fateOf(plan, gib("old"))).toBe(fate);
   });
 
   test.each([
-    ["periodic", "none", [{ kind: "space-off" }]],
-    ["periodic", "kubelet", [{ kind: "space-off" }]],
-    ["all-unused", "none", []],
-    ["all-unused", "kubelet", []],
-  ] as const)(
-    "a %s plan with compat %s and nothing to watch says so where it matters",
-    (kind, compat, notes) => {
-      const off = { compat, highPercent: 100, lowPercent: 80 } as const;
-      expect(planOf({ images: three, limits: off, facts: { purpose: { kind } } }).notes).toEqual([
-        ...notes,
-      ]);
-      const aged = { images: three, limits: { ...limits, compat } };
-      const note = { kind: "maximum-age-needs-agent" } as const;
-      expect(planOf(aged).notes).toEqual(compat === "kubelet" ? [note] : []);
-      expect(planOf({ ...aged, facts: { startedAt: NOW } }).notes).toEqual([]);
-    },
-  );
+    ["periodic", [{ kind: "space-off" }]],
+    ["all-unused", []],
+  ] as const)("a %s plan with nothing to watch says so where it matters", (kind, notes) => {
+    const off = { highPercent: 100, lowPercent: 80 };
+    const plan = planOf({ images: three, limits: off, facts: { purpose: { kind } } });
+    expect(plan.notes).toEqual([...notes]);
+  });
 });
-
-test.each([
-  ["none", NOW, []],
-  ["none", null, []],
-  ["kubelet", null, []],
-  // Only a loop that has something to do runs a pass.
-  ["kubelet", NOW, ["space"]],
-] as const)(
-  "a high threshold of 100 triggers no pass with compat %s, and with an agent since %p %j",
-  (compat, startedAt, triggers) => {
-    const off = { compat, highPercent: 100, lowPercent: 80 } as const;
-    const full = { images: three, limits: off, snapshot: onDisk(0n), facts: { startedAt } };
-    expect(planOf(full).triggers.map(({ kind }) => kind)).toEqual([...triggers]);
-  },
-);
 
 describe("pressure", () => {
   const trigger = { kind: "pressure", signal: "imagefs.available" } as const;
@@ -429,42 +393,3 @@ test.each([
     }
   },
 );
-
-test("for the kubelet an image, however young, is too old once its last use and the agent's start are, without an image filesystem too", () => {
-  const at = (
-    ran: bigint,
-    unused: bigint | null,
-    { startedAt = instant(0n), from = 0n }: { startedAt?: Instant | null; from?: bigint } = {},
-  ) => {
-    const used = { lastUsedAt: instant(0n), lastUsedWatched: watched(ran - (unused ?? 0n)) };
-    const seen = { firstSeenAt: NOW, firstSeenWatched: watched(ran) };
-    return planOf({
-      images: [gib("a")],
-      records: [{ ...seen, ...(unused !== null && used) }],
-      ledger: { watched: watched(ran) },
-      limits: { compat: "kubelet", maximumAge: hours(1) },
-      snapshot: { filesystems: [] },
-      facts: { startedAt, ...(from > 0n && { agesFrom: { watched: watched(from), at: NOW } }) },
-    }).candidates.map(({ tried }) => tried.at(-1));
-  };
-  expect([at(hours(1), null), at(hours(1) + 1n, null)]).toEqual([[], ["keep-rule"]]);
-  expect([at(hours(2), hours(1)), at(hours(2), hours(1) + 1n)]).toEqual([[], ["keep-rule"]]);
-  expect(at(hours(2), null, { startedAt: null })).toEqual([]);
-  const since = { from: hours(9) };
-  expect([at(hours(10), null, since), at(hours(10) + 1n, null, since)]).toEqual([
-    [],
-    ["keep-rule"],
-  ]);
-});
-
-test("containers removed first do not make their images count as just used for the kubelet", () => {
-  const container = aContainer("c", { imageId: idOf("a"), state: "exited" });
-  const plan = planOf({
-    images: three,
-    snapshot: { ...onDisk(15n), containers: [container] },
-    records: [{ lastUsedAt: NOW, lastUsedWatched: WATCHED }],
-    limits: { compat: "kubelet" },
-    without: new Set([container.id]),
-  });
-  expect(words(plan.candidates)).toEqual(["b", "c", "a"]);
-});

@@ -5,14 +5,9 @@ import type { HoldState } from "../../../src/model/pass.ts";
 import type { ImageCandidate, Purpose } from "../../../src/model/plan.ts";
 import type { ImageBlock } from "../../../src/model/reason.ts";
 import type { Image, Snapshot } from "../../../src/model/snapshot.ts";
-import { hours, instant, minutes, seconds, watched } from "../../../src/model/time.ts";
+import { instant, minutes, seconds, watched } from "../../../src/model/time.ts";
 import type { Facts } from "../../../src/policy/facts.ts";
-import {
-  isRecreated,
-  judgeImages,
-  recheckImages,
-  waitsForPods,
-} from "../../../src/policy/image/judge.ts";
+import { isRecreated, recheckImages, waitsForPods } from "../../../src/policy/image/judge.ts";
 import { rememberOrigins } from "../../../src/policy/origins.ts";
 import {
   aContainer,
@@ -23,7 +18,7 @@ import {
   keepOf,
   NOW,
 } from "../../support/build/values.ts";
-import { fateOf, inputOf, type Node, planOf, WATCHED } from "../judging.ts";
+import { fateOf, inputOf, kubeletPlanOf, type Node, planOf, WATCHED } from "../judging.ts";
 
 const image = anImage("app", { sizeBytes: 4n * GIB });
 const held = (reason: string): HoldState => ({ kind: "held", until: null, since: null, reason });
@@ -58,16 +53,14 @@ describe("each block stops every image and says why", () => {
     ],
   ];
   for (const [kind, node, fields] of rows) {
-    for (const compat of kind === "boot-grace"
-      ? (["none"] as const)
-      : (["none", "kubelet"] as const)) {
-      test(`${kind}, compat ${compat}`, () => {
-        const plan = planOf({ images: [image], ...node, limits: { compat } });
-        expect(plan.blocks).toMatchObject([{ kind, ...fields }]);
-        expect(plan.candidates).toEqual([]);
-        expect(plan.triggers).toEqual([{ kind: "space" }]);
-      });
-    }
+    test(`${kind}, under crigc's rules and the kubelet's`, () => {
+      for (const plan of [planOf, kubeletPlanOf])
+        expect(plan({ images: [image], ...node })).toMatchObject({
+          blocks: [{ kind, ...fields }],
+          candidates: [],
+          triggers: [{ kind: "space" }],
+        });
+    });
   }
 });
 
@@ -99,34 +92,6 @@ test("an image is another one once its first look or its restart differs", () =>
   expect(isRecreated({ image }, of({}), { images: new Map() })).toBe(true);
 });
 
-test.each([
-  ["earlier, it is first seen then and never used", -1n, -1n, [0n, NOW, null, null]],
-  ["then, it counts as it is", 0n, 0n, [0n, instant(5n), 0n, instant(7n)]],
-  ["later, it counts as it is", 2n, 3n, [2n, instant(5n), 3n, instant(7n)]],
-  ["used later alone, only first seen is then", -1n, 3n, [0n, NOW, 3n, instant(7n)]],
-  ["never used, it stays so", 2n, null, [2n, instant(5n), null, instant(7n)]],
-] as const)("if ages count from a look, of an image seen or used %s", (_, seen, used, expected) => {
-  const at = (ns: bigint) => watched(WATCHED - hours(1) + ns);
-  const record = aRecord({
-    firstSeenWatched: at(seen),
-    firstSeenAt: instant(5n),
-    lastUsedWatched: used === null ? null : at(used),
-    lastUsedAt: instant(7n),
-  });
-  const facts = { agesFrom: { watched: at(0n), at: NOW } };
-  const counted = judgeImages(inputOf({ images: [image], records: [record], facts }))
-    .byId()
-    .get(image.id)?.record;
-  const [firstSeen, firstSeenAt, lastUsed, lastUsedAt] = expected;
-  expect(counted).toEqual({
-    ...record,
-    firstSeenWatched: at(firstSeen),
-    firstSeenAt,
-    lastUsedWatched: lastUsed === null ? null : at(lastUsed),
-    lastUsedAt,
-  });
-});
-
 test("an unprotected image has the first block as its reason, a protected one its own", () => {
   const pinned = anImage("pinned", { pinned: true });
   const plan = planOf({ images: [image, pinned], facts: { hold: held("") } });
@@ -143,13 +108,9 @@ test("without a trigger the reason is no-trigger, and the block is reported too"
   expect(plan.blocks.map(({ kind }) => kind)).toEqual(["on-hold"]);
 });
 
-test("the grace period ends in observed time, and compat kubelet has none", () => {
+test("the grace period ends in observed time", () => {
   const grace = { graceUntil: WATCHED, graceReason: "boot" as const };
-  expect(planOf({ images: [image], ledger: { ...grace } }).blocks).toEqual([]);
-  const running = { ...grace, graceUntil: watched(WATCHED + 1n) };
-  expect(
-    planOf({ images: [image], ledger: running, limits: { compat: "kubelet" } }).blocks,
-  ).toEqual([]);
+  expect(planOf({ images: [image], ledger: grace }).blocks).toEqual([]);
 });
 
 test("a grace period without a recorded reason counts as that of a boot", () => {
@@ -281,10 +242,5 @@ describe("just before a removal", () => {
     // Its age has nothing to do with its layers.
     const aged: ImageCandidate = { ...candidate, triggers: [{ kind: "age" }] };
     expect(recheckImages(facts)(aged, new Set(removed))).toBeNull();
-  });
-
-  test("with compat kubelet names do not matter, and an image removed for age may be young", () => {
-    const node: Node = { limits: { compat: "kubelet" } };
-    expect(again({ images: [{ ...app, repoTags: [] }, other] }, node)).toBeNull();
   });
 });

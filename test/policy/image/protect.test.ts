@@ -17,7 +17,6 @@ import {
   type Protection,
   PROTECTION_ORDER,
   protectionOf,
-  type RemovalFor,
   sandboxImageReason,
   sandboxNames,
 } from "../../../src/policy/image/protect.ts";
@@ -30,7 +29,6 @@ interface Case {
   readonly snapshot?: Partial<Snapshot>;
   readonly limits?: Partial<ImageLimits>;
   readonly others?: readonly Image[];
-  readonly purpose?: RemovalFor;
   readonly ledger?: Partial<Ledger>;
 }
 
@@ -42,7 +40,6 @@ function protection({
   snapshot = {},
   limits = {},
   others = [],
-  purpose,
   ledger = {},
 }: Case): Protection {
   const subject = anImage("app", {
@@ -54,7 +51,7 @@ function protection({
   const { images, context } = judgeImages(facts);
   const ranked = images().find((one) => one.image.id === subject.id);
   if (ranked === undefined) throw new Error("the image under test is not among those judged");
-  return protectionOf(ranked, context(), purpose);
+  return protectionOf(ranked, context());
 }
 
 const young: Partial<ImageRecord> = {
@@ -112,12 +109,6 @@ test("rules are tried in order and the deciding one is last", () => {
   expect(all).toEqual(PROTECTION_ORDER.filter((code) => !off.includes(code)));
 });
 
-const compat = { compat: "kubelet" } as const;
-/** Used at this time, last observed to be used at that one. */
-const usedAt = (ns: bigint, lastUsedWatched: ObservedTime | null = WATCHED): Case => ({
-  record: { lastUsedAt: instant(ns), lastUsedWatched },
-  limits: compat,
-});
 const seenBefore = (age: bigint): Case => ({
   record: { firstSeenWatched: watched(WATCHED - age) },
 });
@@ -135,31 +126,10 @@ const cases: readonly [string, Case, object | null][] = [
   ["whose names changed a minute ago", restarted(1, 2), youngFor(minutes(2))],
   ["whose names changed two minutes ago", restarted(2, 2), null],
   ["whose names changed 59 minutes ago", restarted(59, 90), youngFor(hours(1))],
-  [
-    "whose names changed a minute ago, for the kubelet",
-    { ...restarted(1, 2), limits: { minimumAge: minutes(2), ...compat } },
-    null,
-  ],
   ["a minute after every age was restarted", restarted(1, 2, "ledger"), youngFor(minutes(2))],
   ["an hour after every age was restarted", restarted(60, 90, "ledger"), null],
-  ["too young and too old", { record: young, purpose: "age" }, { kind: "too-young" }],
   ["whose second entry is pinned", { others: [anImage("app", pinned)] }, { kind: "pinned" }],
   ["whose first entry is pinned", { image: pinned, others: [anImage("app")] }, { kind: "pinned" }],
-  // The kubelet believes the last entry.
-  [
-    "whose first entry is pinned, for the kubelet",
-    { image: pinned, others: [anImage("app")], limits: compat },
-    null,
-  ],
-  ["used at the instant of the pass, for the kubelet", usedAt(NOW), { kind: "just-used" }],
-  ["used just before, for the kubelet", usedAt(NOW - 1n), null],
-  ["used at that instant and too old, for the kubelet", { ...usedAt(NOW), purpose: "age" }, null],
-  [
-    "used later by a clock set back, for the kubelet",
-    usedAt(NOW + 1n, watched(WATCHED - 1n)),
-    null,
-  ],
-  ["used later, nobody knows when, for the kubelet", usedAt(NOW + 1n, null), { kind: "just-used" }],
 ];
 for (const [what, given, reason] of cases)
   test(`an image ${what} is ${reason === null ? "not kept" : "kept"}`, () => {

@@ -34,11 +34,10 @@ const aThreshold = (
 const judge = (
   thresholds: readonly Threshold[],
   filesystem: Partial<Filesystem>,
-  change: { state?: PressureState; uptime?: bigint; compat?: "none" | "kubelet" } = {},
+  change: { state?: PressureState; uptime?: bigint } = {},
 ) =>
   judgePressure({
     limits: { thresholds, transitionPeriod: minutes(5) },
-    compat: change.compat ?? "none",
     filesystems: [aFilesystem({ capacityBytes: 16n * GIB, ...filesystem })],
     state: change.state ?? noPressure,
     uptime: duration(change.uptime ?? 0n),
@@ -106,21 +105,18 @@ describe("the table of reclaim", () => {
     expect(filesystemsOf("nodefs", [image])).toEqual([]);
   });
 
-  test("every image filesystem counts; for the kubelet, only the first that the runtime names", () => {
+  test("every image filesystem counts", () => {
     const second = { ...image, device: "8:3", path: "/second", availableBytes: 0n };
-    const paths = (["none", "kubelet"] as const).map((compat) =>
-      judgePressure({
-        limits: {
-          thresholds: [aThreshold("imagefs.available", fraction(0.05))],
-          transitionPeriod: duration(0n),
-        },
-        compat,
-        filesystems: [image, node, { ...second, roles: ["imagefs"] }],
-        state: noPressure,
-        uptime: duration(0n),
-      }).due.map(({ filesystem }) => filesystem.path),
-    );
-    expect(paths).toEqual([["/second"], []]);
+    const { due } = judgePressure({
+      limits: {
+        thresholds: [aThreshold("imagefs.available", fraction(0.05))],
+        transitionPeriod: duration(0n),
+      },
+      filesystems: [image, node, { ...second, roles: ["imagefs"] }],
+      state: noPressure,
+      uptime: duration(0n),
+    });
+    expect(due.map(({ filesystem }) => filesystem.path)).toEqual(["/second"]);
   });
 
   test.each([
@@ -133,17 +129,16 @@ describe("the table of reclaim", () => {
     ["split", "imagefs", "images"],
     ["split", "containerfs", "containers"],
   ] as const)("with disks that are %s, %s lets go of %s", (topology, role, expected) => {
-    const reclaim = reclaimFor(`${role}.available`, topology, "none");
+    const reclaim = reclaimFor(`${role}.available`, topology);
     const named = Object.entries(reclaim).flatMap(([what, may]) => (may ? [what] : []));
     expect(named.join(" ")).toBe(expected);
   });
 
   test("orphaned logs are deleted only for the node's own filesystem if images and layers are on different disks", () => {
     const logs = (["nodefs", "imagefs", "containerfs"] as const).map(
-      (role) => reclaimFor(`${role}.available`, "split", "none").logs,
+      (role) => reclaimFor(`${role}.available`, "split").logs,
     );
     expect(logs).toEqual([true, false, false]);
-    expect(reclaimFor("nodefs.available", "split", "kubelet").logs).toBe(false);
   });
 });
 
@@ -154,7 +149,6 @@ test("several thresholds that are due reclaim what any of them may, and only tho
         thresholds: signals.map((signal) => aThreshold(signal, quantity(GIB))),
         transitionPeriod: duration(0n),
       },
-      compat: "none",
       filesystems: [image, node].map((one) => ({ ...one, availableBytes: 0n })),
       state: noPressure,
       uptime: duration(0n),
@@ -177,35 +171,29 @@ describe("a single pass", () => {
   const hard = aThreshold("imagefs.available", quantity(20n * GIB));
   const soft = aThreshold("nodefs.available", quantity(30n * GIB), { grace: minutes(1) });
   const filesystem = aFilesystem({ capacityBytes: 100n * GIB, availableBytes: 18n * GIB });
-  const facts = (compat: "none" | "kubelet" = "none") => ({
+  const facts = {
     limits: { thresholds: [hard, soft], transitionPeriod: minutes(5) },
-    compat,
     filesystems: [filesystem],
-  });
+  };
   const signals = (targets: ReturnType<typeof metTargets>) =>
     targets.flatMap(({ trigger }) => (trigger.kind === "pressure" ? [trigger.signal] : []));
 
   test("a single pass counts soft thresholds at once", () => {
-    expect(new Set(signals(metTargets(facts())))).toEqual(
+    expect(new Set(signals(metTargets(facts)))).toEqual(
       new Set(["imagefs.available", "nodefs.available"]),
     );
   });
 
-  test("has no eviction targets with compat kubelet", () => {
-    expect(metTargets(facts("kubelet"))).toEqual([]);
-  });
-
   test("shows at which usage each eviction threshold is met, and whether it is", () => {
-    expect(evictionMarks(filesystem, facts())).toEqual([
+    expect(evictionMarks(filesystem, facts)).toEqual([
       { signal: "imagefs.available", limitBytes: 20n * GIB, usedPercent: 80, met: true },
       { signal: "nodefs.available", limitBytes: 30n * GIB, usedPercent: 70, met: true },
     ]);
-    const atLimit = evictionMarks({ ...filesystem, availableBytes: 20n * GIB }, facts());
+    const atLimit = evictionMarks({ ...filesystem, availableBytes: 20n * GIB }, facts);
     expect(atLimit.map(({ met }) => met)).toEqual([false, true]);
-    expect(evictionMarks(filesystem, facts("kubelet"))).toEqual([]);
-    expect(evictionMarks({ ...filesystem, capacityBytes: 0n }, facts())).toEqual([]);
+    expect(evictionMarks({ ...filesystem, capacityBytes: 0n }, facts)).toEqual([]);
     const inodes = { ...hard, signal: "imagefs.inodesFree" as const };
     const ofInodes = { thresholds: [inodes], transitionPeriod: minutes(5) };
-    expect(evictionMarks(filesystem, { ...facts(), limits: ofInodes })).toEqual([]);
+    expect(evictionMarks(filesystem, { ...facts, limits: ofInodes })).toEqual([]);
   });
 });

@@ -110,8 +110,11 @@ export const planOf = (node: Node, change: Partial<ContainerInput> = {}): Contai
   decideContainers(inputOf(node, change));
 
 /** The same decision on lists that are newer than the plan. */
-export const againOn = (lists: Listed, input: ContainerInput): ContainerPlan =>
-  decideContainers({ ...input, snapshot: { ...input.snapshot, ...lists }, isFresh: true });
+export const againOn = (
+  lists: Listed,
+  input: ContainerInput,
+  decide = decideContainers,
+): ContainerPlan => decide({ ...input, snapshot: { ...input.snapshot, ...lists }, isFresh: true });
 
 /** IDs of the containers that go, in order. */
 export const goingContainers = (plan: ContainerPlan): readonly string[] =>

@@ -195,7 +195,6 @@ export const factsOf = (snapshot: Snapshot, ledger: Ledger, images: ImageLimits)
   purpose: { kind: "periodic" },
   parts: { containers: "all", images: true },
   hold: { kind: "none" },
-  startedAt: null,
   pressureTargets: [],
   awaited: new Set(),
   last: new Set(),

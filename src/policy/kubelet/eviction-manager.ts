@@ -1,0 +1,24 @@
+/** The kubelet's eviction manager: what one tick finds, and what may be reclaimed for it. Section 6 of its reference. */
+import type { Filesystem } from "../../model/snapshot.ts";
+import {
+  judgePressure as judged,
+  type PressureInput,
+  type PressureVerdict,
+} from "../pressure/thresholds.ts";
+
+/**
+ * 6.1 to 6.5: thresholds, minimum reclaim, grace and transition are crigc's too. The kubelet knows one filesystem of each
+ * role, has nothing of logs to reclaim, and reclaims without a target.
+ */
+export function judgePressure(input: PressureInput): PressureVerdict {
+  const verdict = judged({ ...input, filesystems: firstOfEachRole(input.filesystems) });
+  return { ...verdict, reclaim: { ...verdict.reclaim, logs: false }, targets: [] };
+}
+
+const firstOfEachRole = (filesystems: readonly Filesystem[]): readonly Filesystem[] =>
+  filesystems.flatMap((filesystem) => {
+    const roles = filesystem.roles.filter(
+      (role) => filesystems.find((one) => one.roles.includes(role)) === filesystem,
+    );
+    return roles.length === 0 ? [] : [{ ...filesystem, roles }];
+  });

@@ -1,0 +1,68 @@
+/** The port of every decision, and crigc's own rules as one value of it. Which one is in force is chosen where a node is opened. */
+import type { ImageId } from "../model/ids.ts";
+import type { Ledger } from "../model/ledger.ts";
+import type { MemoryLimits } from "../model/limits.ts";
+import type { ContainerPlan, ImagePlan, Plan } from "../model/plan.ts";
+import type { Snapshot } from "../model/snapshot.ts";
+import { decideContainers } from "./container/containers.ts";
+import type { Listed, Owner } from "./container/ownership.ts";
+import { rememberPods } from "./container/pods.ts";
+import { decideBy } from "./decide.ts";
+import type { Facts, Parts } from "./facts.ts";
+import { decideImages } from "./image/images.ts";
+import { type Recheck, recheckImages } from "./image/judge.ts";
+import { usageOf } from "./image/usage.ts";
+import { judgePressure, type PressureInput, type PressureVerdict } from "./pressure/thresholds.ts";
+import { remember } from "./remember.ts";
+import { measuredStop, type StopRule } from "./space.ts";
+
+export interface Observation {
+  /** Before it. */
+  readonly ledger: Ledger;
+  readonly snapshot: Snapshot;
+  readonly limits: MemoryLimits;
+  readonly parts: Parts;
+}
+
+export interface Policy {
+  /** The next ledger. */
+  readonly remember: (observation: Observation) => Ledger;
+  /** The only way to make a plan, for `plan`, `explain`, dry runs, `gc` and the agent. */
+  readonly decide: (facts: Facts) => Plan;
+  /** The container half again, on lists newer than the snapshot's, while everything else is the snapshot's. */
+  readonly decideContainers: (facts: Facts, fresh: Listed) => ContainerPlan;
+  readonly recheckImages: (facts: Facts) => Recheck;
+  readonly imageRemoved: (id: ImageId) => void;
+  readonly judgePressure: (input: PressureInput) => PressureVerdict;
+  readonly stopRule: (plan: ImagePlan) => StopRule;
+  /** Under pressure; every other pass removes containers first anyway. */
+  readonly containersFirst: boolean;
+  /** Whether layers decide anything. */
+  readonly knowsLayers: boolean;
+  /** Whether its images count from the start of the process, whatever the ledger says. */
+  readonly isForgetful: boolean;
+}
+
+export const defaultPolicy: Policy = {
+  remember: (observation) => rememberNode(observation),
+  ...decideBy({ decideContainers, decideImages }),
+  recheckImages,
+  imageRemoved: () => undefined,
+  judgePressure,
+  stopRule: measuredStop,
+  containersFirst: false,
+  knowsLayers: true,
+  isForgetful: false,
+};
+
+/** Only passes that also read the log directories judge pods; other observations leave their records alone. */
+export function rememberNode(
+  { ledger: before, snapshot, limits, parts }: Observation,
+  listed?: readonly Owner[],
+): Ledger {
+  const usage = usageOf(snapshot);
+  const ledger = remember({ ledger: before, snapshot, usage, limits, pods: before.pods });
+  if (parts.containers === "none") return ledger;
+  const view = { ...snapshot, watched: ledger.watched, limits };
+  return { ...ledger, pods: rememberPods(before.pods, view, listed) };
+}
