@@ -65,9 +65,7 @@ export class Agent {
   readonly #announcer: Announcer;
   readonly #pace: PressurePace;
   #state = emptyState;
-  /** Ends the waits of a command's pass while pressure is due. */
-  #short = new AbortController();
-  /** Ends any other pass, after its removal in flight, and any detection, while pressure is due. */
+  /** While pressure is due, ends any other pass after its removal in flight, any detection, and the waits of a command. */
   #yield = new AbortController();
 
   constructor(engine: Engine, config: AgentConfig) {
@@ -165,11 +163,7 @@ export class Agent {
     const patience = this.#engine.timer.sleep(waitMs, AbortSignal.any([signal, late.signal]));
     const isFree = await Promise.race([before.then(() => true), patience.then(() => false)]);
     late.abort();
-    if (isFree && !signal.aborted) {
-      this.#short = new AbortController();
-      if (this.#isDue()) this.#short.abort();
-      return { short: this.#short.signal, startedAt, release };
-    }
+    if (isFree && !signal.aborted) return { preempt: this.#yield.signal, startedAt, release };
     release();
     if (signal.aborted)
       throw new HostError("stopped", "interrupted while another pass was running");
@@ -244,7 +238,6 @@ export class Agent {
       unmeasured = checked.failure;
       // An observation meanwhile may have found others.
       this.#note(this.#state.seen === seen ? { pressure, filesystems } : { pressure });
-      if (this.#isDue()) this.#short.abort();
       return pressure;
     };
     const verdict = await check();
@@ -273,10 +266,6 @@ export class Agent {
     const pass = this.#state.lastPasses.get("pressure");
     if (pass !== undefined) this.#pace.passEnded(pass);
     return unmeasured ?? failure;
-  }
-
-  #isDue(): boolean {
-    return (this.#state.pressure?.due.length ?? 0) > 0;
   }
 
   #note(change: Partial<AgentState>): void {

@@ -158,7 +158,7 @@ async function passInTurn(
   { engine, request, wait }: { engine: Engine; request: PassRequest; wait: LockWait },
 ): Promise<PassEnd> {
   const startNs = timer.monotonicNs();
-  const { startedAt, short: preempt, release } = await owner.turn(wait);
+  const { startedAt, preempt, release } = await owner.turn(wait);
   try {
     const turn = { startedAt, took: duration(timer.monotonicNs() - startNs) };
     return await runPass(engine, { ...request, turn, preempt }, wait.signal);

@@ -57,7 +57,7 @@ export interface Owner {
 /** No other pass runs until it is released. */
 export interface Turn {
   /** Aborts once disk pressure is due: then the waits of this pass end. */
-  readonly short: AbortSignal;
+  readonly preempt: AbortSignal;
   readonly startedAt: Instant;
   readonly release: () => void;
 }

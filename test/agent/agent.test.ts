@@ -314,11 +314,11 @@ describe("the turn of a command's pass", () => {
     const sim = aNode(20, { weather: { limits: hard } });
     sim.start();
     await sim.run(6 * MINUTE);
-    const { short, release } = await turnOf(sim, 60_000);
-    expect(short.aborted).toBeFalse();
+    const { preempt, release } = await turnOf(sim, 60_000);
+    expect(preempt.aborted).toBeFalse();
     sim.fill(25);
     await sim.run(10 * SECOND);
-    expect(short.aborted).toBeTrue();
+    expect(preempt.aborted).toBeTrue();
     expect(sim.record.removals).toEqual([]);
     release();
     await sim.run(10 * SECOND);
