@@ -1,6 +1,6 @@
 /** What reports alone show: disk usage by layers. */
 
-import type { ChainId, ContainerId } from "./ids.ts";
+import type { ContainerId } from "./ids.ts";
 import type { Filesystem } from "./snapshot.ts";
 import type { Instant } from "./time.ts";
 
@@ -13,7 +13,7 @@ export interface DirectorySize {
 export interface DirectoryWalk {
   /** `false` if time ran out, so there may be more. */
   readonly complete: boolean;
-  /** Largest first; none is within another, except within the root, which counts the files directly in it. */
+  /** And large files. Largest first; none is within another, except within the root, which counts the files directly in it. */
   readonly directories: readonly DirectorySize[];
   /** Everything seen. */
   readonly bytes: bigint;
@@ -54,18 +54,4 @@ export interface ImageUsage {
   /** Named by `ImageState`. */
   readonly byState: readonly ImageShare[];
   readonly byRepository: readonly ImageShare[];
-}
-
-export interface ChainLayer {
-  readonly chain: ChainId;
-  /** How many images have this layer and all layers below it. */
-  readonly images: number;
-  /** About what it takes, in the unit of reported sizes. */
-  readonly sizeBytes: bigint;
-}
-
-/** An image's layers, and what its removal alone would free. */
-export interface ImageLayers {
-  readonly chain: readonly ChainLayer[];
-  readonly freesBytes: bigint;
 }

@@ -4,7 +4,6 @@
  */
 
 import type { ChainId, ImageId } from "../model/ids.ts";
-import type { ChainLayer } from "../model/reports.ts";
 import { atLeastZero, compared } from "../model/values.ts";
 
 /** An image by the chain that ends with its last layer. */
@@ -64,18 +63,6 @@ export class Layers {
   chainOf(id: ImageId): { readonly chain: ChainId; readonly layers: number } | null {
     const end = this.#members.get(id)?.end;
     return end === undefined ? null : { chain: end.id, layers: end.layers };
-  }
-
-  /** From the first layer to the last; empty if unknown. */
-  layersOf(id: ImageId): readonly ChainLayer[] {
-    const end = this.#members.get(id)?.end ?? null;
-    return [...downFrom(end)]
-      .map(({ id: chain, below, sizeBytes, images }) => ({
-        chain,
-        sizeBytes: atLeastZero(sizeBytes - (below?.sizeBytes ?? 0n)),
-        images: images.length,
-      }))
-      .toReversed();
   }
 
   /** Other images that have all layers of this one. */

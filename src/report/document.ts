@@ -82,12 +82,7 @@ const DURATIONS = new Set([
   "minimumAge",
   "remaining",
   "unusedFor",
-  "soonest",
   "after",
-  "measuredOver",
-  "horizon",
-  "untilHighThreshold",
-  "untilFull",
   "bootGrace",
   "uptime",
 ]);

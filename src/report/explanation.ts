@@ -1,4 +1,4 @@
-/** Document `Explanation` and the output of `crigc explain`: the decision, the rules in order of evaluation, the layers. */
+/** Document `Explanation` and the output of `crigc explain`: the decision, the rules in order of evaluation. */
 
 import type { Removal } from "../model/history.ts";
 import type {
@@ -9,7 +9,6 @@ import type {
   PlannedSandbox,
 } from "../model/plan.ts";
 import type { ImageBlock } from "../model/reason.ts";
-import type { ImageLayers } from "../model/reports.ts";
 import { type Instant, toRfc3339 } from "../model/time.ts";
 import { capitalised } from "../model/values.ts";
 import { type PodReason, podReasons } from "./container-reasons.ts";
@@ -17,11 +16,10 @@ import { document } from "./document.ts";
 import { type RemovalJson, removalJson, removalName, removalTitle } from "./history.ts";
 import { imageBlock, imageKeep, imageTrigger } from "./image-reasons.ts";
 import { candidateJson, keptJson, plannedContainerJson, plannedSandboxJson } from "./plan.ts";
-import { column, type Columns, Printer, RIGHT } from "./printer.ts";
+import { Printer } from "./printer.ts";
 import { clean, present, type Screen } from "./terminal.ts";
 import {
   containerName,
-  counted,
   elapsed,
   humanBytes,
   humanDuration,
@@ -29,7 +27,6 @@ import {
   kindTitle,
   sandboxName,
   secondOf,
-  shortId,
 } from "./words.ts";
 
 export interface ExplanationReport {
@@ -60,13 +57,13 @@ export type Thing = ReturnType<
   typeof keptThing | typeof candidateThing | typeof containerThing | typeof sandboxThing
 >;
 
-/** `layers`: undefined if unknown. */
-export const keptThing = (kept: KeptImage, layers: ImageLayers | undefined) => ({
+/** `freesBytes`: what its removal alone would free; `null`: unknown. */
+export const keptThing = (kept: KeptImage, freesBytes: bigint | null) => ({
   kind: "image" as const,
   verdict: "kept" as const,
   text: `kept: ${imageKeep.text(kept.reason)}`,
   ...keptJson(kept),
-  layers: layersJson(layers),
+  freesBytes,
 });
 
 interface Place {
@@ -78,14 +75,14 @@ interface Place {
 export const candidateThing = (
   candidate: ImageCandidate,
   at: Place,
-  layers: ImageLayers | undefined,
+  freesBytes: bigint | null,
 ) => ({
   kind: "image" as const,
   verdict: candidate.expected ? ("would-go" as const) : ("behind-the-stop" as const),
   text: candidateWords(candidate, at),
   ...candidateJson(candidate, at.place),
   tried: candidate.tried,
-  layers: layersJson(layers),
+  freesBytes,
 });
 
 export const containerThing = (planned: PlannedContainer) => ({
@@ -114,18 +111,6 @@ function candidateWords({ triggers, expected }: ImageCandidate, at: Place): stri
     : `candidate: no rule keeps it, but the pass is expected to stop before it; ${place}`;
 }
 
-type LayersJson = NonNullable<ReturnType<typeof layersJson>>;
-
-const layersJson = (layers: ImageLayers | undefined) =>
-  layers && {
-    freesBytes: layers.freesBytes,
-    chain: layers.chain.map(({ chain: chainId, images, sizeBytes }) => ({
-      chainId,
-      images,
-      sizeBytes,
-    })),
-  };
-
 export function explanationTable(explanation: ExplanationDocument, screen: Screen): string {
   const printer = new Printer(screen);
   const { blocks, removed, observedAt } = explanation;
@@ -152,7 +137,6 @@ function printRemoved(printer: Printer, row: RemovalJson, now: string): void {
     `Not on the node: ${who} ${humanDuration(elapsed(now, at))} ago (${secondOf(at)}) by pass ${clean(passId)}: ${removalTitle(row)}${freed}.`,
     "yellow",
   );
-  printer.line(`crigc history --pass ${clean(passId)} shows the whole pass.`);
   printer.gap();
 }
 
@@ -172,7 +156,6 @@ function printThing(printer: Printer, thing: Thing, now: string): void {
     if (number === decides) printer.line(`${line}: yes (decides)`);
     else printer.line(`${line}: no`, "dim");
   }
-  if (kind === "image" && thing.layers !== undefined) printLayers(printer, thing.layers);
   printer.gap();
 }
 
@@ -201,29 +184,9 @@ function detailsOf(thing: Thing, now: string): readonly string[] {
     id,
     others.length > 0 && `also: ${others.join(", ")}`,
     `size: ${humanBytes(thing.sizeBytes)} (reported)`,
+    thing.freesBytes !== null && `its removal alone frees: about ${humanBytes(thing.freesBytes)}`,
     `first seen: ${ago(thing.firstSeenAt)}`,
     `last used: ${isInUse ? "now" : lastUsedAt === null ? "not since then" : ago(lastUsedAt)}`,
     "unusedForMs" in thing && `unused for: ${humanMs(thing.unusedForMs)}`,
   ]);
-}
-
-const LAYER_COLUMNS: Columns<LayersJson["chain"][number] & { readonly number: number }> = [
-  column("LAYER", ({ number }) => String(number), RIGHT),
-  column("CHAIN ID", ({ chainId }) => shortId(chainId)),
-  column("IMAGES", ({ images }) => String(images), RIGHT),
-  column("SIZE", ({ sizeBytes }) => `about ${humanBytes(sizeBytes)}`, RIGHT),
-];
-
-/** From first to last layer, with the number of images that have it. */
-function printLayers(printer: Printer, layers: LayersJson): void {
-  const { chain } = layers;
-  const shared = chain.filter(({ images }) => images > 1).length;
-  printer.gap();
-  printer.say(
-    `${counted(chain.length, "layer")}, ${shared} shared with other images; removing this image alone would free about ${humanBytes(layers.freesBytes)}.`,
-  );
-  printer.table(
-    LAYER_COLUMNS,
-    chain.map((layer, index) => ({ ...layer, number: index + 1 })),
-  );
 }

@@ -53,30 +53,6 @@ test("images that share layers take the shared ones once, as large as the sizes 
   expect(layersOf([app, "b/x"], [other, "b/y"]).sizeOf([app, other])).toBe(180n * MIB);
 });
 
-test("a layer's size is known where an image ends, else in proportion", () => {
-  const layers = layersOf([base, "b"], [other, "b/x/y"]);
-  expect(
-    layers.layersOf(other.id).map(({ sizeBytes, images }) => [sizeBytes / MIB, images]),
-  ).toEqual([
-    [100n, 2],
-    [40n, 1],
-    [40n, 1],
-  ]);
-});
-
-test("a layer is as large as the image that ends with it, even below a smaller one, else in proportion", () => {
-  const sizes = (layers: Layers, { id }: typeof base) =>
-    layers.layersOf(id).map(({ sizeBytes }) => sizeBytes / MIB);
-  expect(sizes(layersOf([sized("top", 90), "b/x"], [base, "b"]), base)).toEqual([100n]);
-  expect(sizes(layersOf([base, "b"], [other, "b/x/y/z/w"]), other)).toEqual([
-    100n,
-    20n,
-    20n,
-    20n,
-    20n,
-  ]);
-});
-
 test.each<[string, ChainParents]>([
   ["names itself as its parent", new Map([[chainId("c"), chainId("c")]])],
   ["is not known to its first layer", new Map([[chainId("c"), chainId("b")]])],

@@ -2,7 +2,7 @@
 
 import { expect, test } from "bun:test";
 
-import { chainId, containerId, passId, podUid } from "../../src/model/ids.ts";
+import { containerId, passId, podUid } from "../../src/model/ids.ts";
 import type { LoopStatus } from "../../src/model/pass.ts";
 import type { ImageBlock, ImageKeepReason } from "../../src/model/reason.ts";
 import { hours, minutes, plus, seconds } from "../../src/model/time.ts";
@@ -245,18 +245,14 @@ const troubled = status({
   ],
 });
 
-const layers = {
-  freesBytes: 2n * MIB,
-  chain: [{ chain: chainId(`sha256:${hex(3)}`), images: 2, sizeBytes: MIB }],
-};
-const layersOf = ({ id }: { readonly id: string }) => (id === image(1).id ? layers : undefined);
+const freedBytes = ({ id }: { readonly id: string }) => (id === image(1).id ? 2n * MIB : null);
 const explanation = {
   reference: "x",
   removed: [],
   things: [
-    ...images.kept.map((it) => keptThing(it, layersOf(it.image))),
+    ...images.kept.map((it) => keptThing(it, freedBytes(it.image))),
     ...images.candidates.map((it, index) =>
-      candidateThing(it, { place: index + 1, candidates: 2 }, layersOf(it.image)),
+      candidateThing(it, { place: index + 1, candidates: 2 }, freedBytes(it.image)),
     ),
     containerThing(removedContainer(1)),
     ...containers.sandboxes.map((it) => sandboxThing(it)),

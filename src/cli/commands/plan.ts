@@ -6,7 +6,6 @@ import type { Prepared } from "../../gc/prepare.ts";
 import { usageError } from "../../model/errors.ts";
 import type { Removal } from "../../model/history.ts";
 import type { ImageId } from "../../model/ids.ts";
-import type { ImageLayers } from "../../model/reports.ts";
 import type { Image } from "../../model/snapshot.ts";
 import { indexImages, listedImages } from "../../policy/image/image-index.ts";
 import { normaliseRepository, repositoryOf } from "../../policy/image/reference.ts";
@@ -132,7 +131,7 @@ function removalsOf(context: CommandContext, reference: string): readonly Remova
 function thingsCalled(prepared: Prepared, reference: string): readonly Thing[] {
   const { plan: planned, snapshot: seen } = prepared;
   const listed = listedImages(indexImages(seen.images), reference);
-  const layersBy = layersIn(prepared);
+  const freed = freedBy(prepared);
   const candidates = planned.images?.candidates ?? [];
   const ofImage = (image: Image) => ({
     name: imageName(image),
@@ -145,12 +144,12 @@ function thingsCalled(prepared: Prepared, reference: string): readonly Thing[] {
       ...ofImage(candidate.image),
       explained: () => {
         const at = { place: index + 1, candidates: candidates.length };
-        return candidateThing(candidate, at, layersBy(candidate.image.id));
+        return candidateThing(candidate, at, freed(candidate.image.id));
       },
     })),
     ...(planned.images?.kept ?? []).map((kept) => ({
       ...ofImage(kept.image),
-      explained: () => keptThing(kept, layersBy(kept.image.id)),
+      explained: () => keptThing(kept, freed(kept.image.id)),
     })),
     ...(planned.containers?.containers ?? []).map((one) => {
       const { id, name, podName } = one.container;
@@ -199,13 +198,10 @@ function matchOf(id: string, names: readonly string[], reference: string): Match
   return ends ? "end" : null;
 }
 
-/** The layers of an image; undefined if unknown. */
-function layersIn({ snapshot: { images }, ledger }: Prepared) {
+/** What the removal of an image alone would free; `null`: unknown. */
+function freedBy({ snapshot: { images }, ledger }: Prepared) {
   const layers = layersOf(images, ledger);
-  return (id: ImageId): ImageLayers | undefined => {
-    const freesBytes = layers.removals().remove(id);
-    return freesBytes === null ? undefined : { chain: layers.layersOf(id), freesBytes };
-  };
+  return (id: ImageId): bigint | null => layers.removals().remove(id);
 }
 
 /** A name without tag or digest matches every image of its repository. */
