@@ -94,6 +94,11 @@ export function imageUsageReport(
       ...usage,
       byRepository: order ? usage.byRepository.toSorted(order) : usage.byRepository,
     },
+    allImagesBytes: imageUsage({
+      plan: plan.images ?? { candidates: [], kept: [] },
+      layers,
+      inUseBytes,
+    }).total.uniqueBytes,
     imagesWithoutLayers: snapshot.images.filter(({ id }) => !layers.has(id)).length,
   };
 }

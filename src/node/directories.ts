@@ -70,11 +70,14 @@ const SHOWN_DEPTH = 3;
 /** A directory is replaced by its subdirectories if these explain most of it. */
 const EXPLAINED_PERCENT = 80n;
 
+/** A file of this size is reported by its name. */
+const FILE_SHOWN_BYTES = 64n << 20n;
+
 interface WalkOptions {
   readonly withinMs: number;
   /** Directories to exclude. */
   readonly apart: readonly string[];
-  /** Maximum number of directories reported. */
+  /** Maximum number of directories and large files reported. */
   readonly most: number;
 }
 
@@ -111,7 +114,9 @@ export async function walkDirectories(
       if (isDirectory) below.push(path);
       else if (found.nlink > 1n && linked.has(found.ino)) return 0n;
       else if (found.nlink > 1n) linked.add(found.ino);
-      if (depth === 0 && !isDirectory) ownFiles += bytes;
+      if (isDirectory) return bytes;
+      if (bytes >= FILE_SHOWN_BYTES && depth <= SHOWN_DEPTH) sizes.set(path, bytes);
+      else if (depth === 0) ownFiles += bytes;
       return bytes;
     };
     await mapBounded(level, CONCURRENCY, async (path) => {

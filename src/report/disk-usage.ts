@@ -1,13 +1,7 @@
 /** Document `DiskUsage` and the output of `crigc df`. */
 
 import type { DiskUsage } from "../model/plan.ts";
-import type {
-  DirectorySize,
-  DirectoryWalk,
-  ImageShare,
-  ImageUsage,
-  WritableLayers,
-} from "../model/reports.ts";
+import type { DirectoryWalk, ImageShare, ImageUsage, WritableLayers } from "../model/reports.ts";
 import type { Container } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
 import { compared } from "../model/values.ts";
@@ -20,20 +14,27 @@ import { containerName, counted, dayOf, humanBytes } from "./words.ts";
 
 export interface ImageUsageReport {
   readonly images: ImageUsage;
+  /** Of all images, also those that a filter leaves out. */
+  readonly allImagesBytes: bigint;
   /** Images with unknown layers: each counts as if it shared nothing. */
   readonly imagesWithoutLayers: number;
 }
 
 export interface DiskUsageReport extends ImageUsageReport {
   readonly observedAt: Instant;
-  /** Filesystems with images. */
+  /** Filesystems with images; the sums are of the first. */
   readonly disks: readonly DiskUsage[];
   readonly containers: readonly Container[];
   readonly writableLayers: WritableLayers | null;
   /** Log directories of pods; `null`: unknown. */
-  readonly podLogs: Pick<DirectoryWalk, "directories" | "complete"> | null;
+  readonly podLogs: PodLogSizes | null;
   /** Other data on the image filesystem. */
   readonly rest: DirectoryWalk | null;
+}
+
+export interface PodLogSizes extends Pick<DirectoryWalk, "directories" | "complete"> {
+  /** Whether they are on the filesystem of the images. */
+  readonly areBesideImages: boolean;
 }
 
 export type DiskUsageDocument = ReturnType<typeof diskUsageDocument>;
@@ -49,7 +50,27 @@ export const diskUsageDocument = (report: DiskUsageReport) =>
     })),
     images: imageUsageJson(report),
     containers: largestContainers(report),
+    breakdown: breakdownOf(report),
   });
+
+const sumOf = (sizes: readonly { readonly bytes: bigint }[]): bigint =>
+  sizes.reduce((sum, { bytes }) => sum + bytes, 0n);
+
+/** What takes the space of the image filesystem: the parts add up to `usedBytes`. `null`: unknown, counted as 0. */
+function breakdownOf(report: DiskUsageReport) {
+  const { disks, allImagesBytes: imagesBytes, writableLayers, podLogs, rest } = report;
+  const disk = disks[0]?.filesystem;
+  if (disk === undefined) return null;
+  const usedBytes = disk.capacityBytes - (disk.freeBytes ?? disk.availableBytes);
+  // With a filesystem of their own, container layers are none of its.
+  const isShared = disk.roles.includes("containerfs");
+  const containersBytes = writableLayers && (isShared ? sumOf([...writableLayers.values()]) : 0n);
+  const podLogsBytes = podLogs && (podLogs.areBesideImages ? sumOf(podLogs.directories) : 0n);
+  const otherBytes = rest?.bytes ?? null;
+  const known = [imagesBytes, containersBytes ?? 0n, podLogsBytes ?? 0n, otherBytes ?? 0n];
+  const contentBytes = known.reduce((left, bytes) => left - bytes, usedBytes);
+  return { imagesBytes, containersBytes, podLogsBytes, otherBytes, contentBytes, usedBytes };
+}
 
 export type ImageUsageJson = ReturnType<typeof imageUsageJson>;
 
@@ -91,60 +112,93 @@ export function diskUsageTable(usage: DiskUsageDocument, screen: Screen): string
   for (const disk of usage.filesystems) printUsage(printer, disk);
   printer.gap();
   const states = images.byState.map((row) => ({ ...row, name: imageKeep.title(row.name ?? "") }));
-  printer.table(shareColumns("STATE"), [...states, { ...images, name: "all" }]);
+  printer.table(shareColumns("WHAT"), [...withShared(states, images), ...partRows(usage)]);
   printer.gap();
-  printer.table(shareColumns("REPOSITORY"), images.byRepository);
+  printer.table(shareColumns("REPOSITORY"), [
+    ...withShared(images.byRepository, images),
+    { ...images, name: "all of these" },
+  ]);
   printer.gap();
-  printOtherData(printer, usage);
-  printer.gap();
-  printer.say(SHARES);
+  printLargest(printer, usage);
+  printer.say(SIZES);
   for (const note of usageNotes(images)) printer.say(note);
   return printer.text();
 }
 
-export const shareColumns = (title: string): Columns<ShareJson> => [
+interface UsageRow extends Partial<Pick<ShareJson, "images" | "reportedBytes" | "lastUsedAt">> {
+  /** `null`: images without a name. */
+  readonly name: string | null;
+  /** `null`: unknown. */
+  readonly uniqueBytes: bigint | null;
+}
+
+/** The groups, and the layers that several of them have, which are in none of them. */
+function withShared(groups: readonly UsageRow[], all: ImageUsageJson): readonly UsageRow[] {
+  const own = groups.reduce((sum, { uniqueBytes }) => sum + (uniqueBytes ?? 0n), 0n);
+  return all.uniqueBytes <= own
+    ? groups
+    : [...groups, { name: "layers of several", uniqueBytes: all.uniqueBytes - own }];
+}
+
+function partRows({ breakdown, images, rest, podLogsComplete, filesystems }: DiskUsageDocument) {
+  if (breakdown === null) return [];
+  const row = (name: string, uniqueBytes: bigint | null): UsageRow => ({ name, uniqueBytes });
+  const leftOut = breakdown.imagesBytes - images.uniqueBytes;
+  const isComplete = podLogsComplete && rest?.complete === true;
+  const content = "content not in any image's size";
+  const left = isComplete ? content : `${content}, and files not read in time`;
+  return [
+    ...(leftOut > 0n ? [row("other images", leftOut)] : []),
+    row("container layers", breakdown.containersBytes),
+    row("pod logs", breakdown.podLogsBytes),
+    row("other files", breakdown.otherBytes),
+    row(breakdown.contentBytes < 0n ? "estimated too much" : left, breakdown.contentBytes),
+    row(`used of ${clean(filesystems[0]?.mountpoint ?? "")}`, breakdown.usedBytes),
+  ];
+}
+
+export const shareColumns = (title: string): Columns<UsageRow> => [
   column(title, ({ name }) => clean(name ?? "(untagged)")),
-  column("IMAGES", ({ images }) => String(images), RIGHT),
-  column("UNIQUE", ({ uniqueBytes }) => humanBytes(uniqueBytes), RIGHT),
-  column("SHARED", ({ sharedBytes }) => humanBytes(sharedBytes), RIGHT),
-  column("REPORTED", ({ reportedBytes }) => humanBytes(reportedBytes), RIGHT),
-  column("LAST USED", ({ lastUsedAt }) => (lastUsedAt === null ? "never" : dayOf(lastUsedAt))),
+  column("IMAGES", ({ images = "" }) => String(images), RIGHT),
+  column(
+    "SIZE",
+    ({ uniqueBytes: bytes }) => (bytes === null ? "unknown" : humanBytes(bytes)),
+    RIGHT,
+  ),
+  column(
+    "REPORTED",
+    ({ reportedBytes: bytes }) => (bytes === undefined ? "" : humanBytes(bytes)),
+    RIGHT,
+  ),
+  column("LAST USED", ({ lastUsedAt: at }) => (at === null ? "never" : dayOf(at ?? ""))),
 ];
 
-const SHARES =
-  "UNIQUE: layers that only these images have. SHARED: layers that other images have too. Both are estimates in the runtime's sizes.";
+const SIZES =
+  "SIZE of images: layers that no other row has, an estimate in the runtime's sizes. REPORTED: their sizes, added up.";
 
-function printOtherData(
-  printer: Printer,
-  { containers, podLogs, podLogsComplete, rest }: DiskUsageDocument,
-): void {
-  printer.line("Other data", "bold");
-  const layers = containers?.map((it) => ({ path: containerName(it), bytes: it.writableBytes }));
-  const total = (sizes: readonly DirectorySize[]): string =>
-    humanBytes(sizes.reduce((sum, { bytes }) => sum + bytes, 0n));
-  const part = ({ complete }: { readonly complete: boolean }) => (complete ? "" : " (incomplete)");
-  printLargest(printer, `container layers: ${layers ? total(layers) : "unknown"}`, layers ?? []);
-  const logs = podLogs ? total(podLogs) : "unknown";
-  printLargest(printer, `pod logs${part({ complete: podLogsComplete })}: ${logs}`, podLogs ?? []);
-  if (rest === null) return;
-  const title = `other directories${part(rest)}`;
-  const directories = rest.directories.map(({ path, bytes }) => ({
-    path: rest.directories.some((it) => isWithin(it.path, path)) ? `${path} (files)` : path,
+function printLargest(printer: Printer, { containers, podLogs, rest }: DiskUsageDocument): void {
+  const layers = containers?.map((it) => ({
+    path: `container ${containerName(it)}`,
+    bytes: it.writableBytes,
+  }));
+  const found = rest?.directories ?? [];
+  const others = found.map(({ path, bytes }) => ({
+    path: found.some((it) => isWithin(it.path, path)) ? `${path} (files)` : path,
     bytes,
   }));
-  printLargest(printer, `${title}: ${humanBytes(rest.bytes)}`, directories);
+  const all = [layers ?? [], podLogs ?? [], others].flatMap((sizes) =>
+    sizes.filter(({ bytes }) => bytes > 0n).slice(0, SHOWN_OF_EACH),
+  );
+  if (all.length > 0) printer.line("Largest container layers, pod logs, files and directories:");
+  for (const { path, bytes } of all)
+    printer.line(`  ${humanBytes(bytes).padStart(10)}  ${clean(path)}`);
+  printer.gap();
 }
 
 const isWithin = (path: string, directory: string): boolean =>
   path !== directory && path.startsWith(directory === "/" ? "/" : `${directory}/`);
 
 const SHOWN_OF_EACH = 5;
-
-function printLargest(printer: Printer, title: string, items: readonly DirectorySize[]): void {
-  printer.line(`  ${title}`);
-  for (const { path, bytes } of items.filter((it) => it.bytes > 0n).slice(0, SHOWN_OF_EACH))
-    printer.line(`    ${humanBytes(bytes).padStart(10)}  ${clean(path)}`);
-}
 
 /** What the estimates of layers leave open. */
 export const usageNotes = ({ withoutLayers }: ImageUsageJson) =>

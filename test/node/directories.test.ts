@@ -77,3 +77,13 @@ test("a directory is described without being changed: there, creatable, a file, 
   const found = others.map((path) => [path, directoryFact(join(directory, path))]);
   expect(Object.fromEntries(found)).toMatchSnapshot();
 });
+
+test("a large file is reported by its name, and its directory by the rest", async () => {
+  const root = scratch();
+  const dump = write(root, "backup/dump", 65 * KIB);
+  const image = write(root, "fill", 65 * KIB);
+  write(root, "backup/notes", 8);
+  const walk = await walkDirectories(root, options, signal);
+  expect(walk.directories.map(({ path }) => path).toSorted()).toEqual([dump, image]);
+  expect(walk.bytes).toBeGreaterThanOrEqual(130n * 1024n * 1024n);
+});

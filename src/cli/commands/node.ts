@@ -98,8 +98,8 @@ export const df = command({
   name: "df",
   inAgent: true,
   summary: "show disk usage of images, containers, pod logs and other data",
-  doc: "Shows images in use, kept by each rule, and removable, by repository; then container layers, pod logs, and the largest directories found within a few seconds. UNIQUE estimates layers that only these images have, SHARED the others.",
-  options: [QUIET, sortOption(["unique", "reported", "name", "last-used"]), FILTER],
+  doc: "Shows images in use, kept by each rule, and removable, and what else fills the filesystem: the sizes add up to what is used. Then images by repository, and the largest files and directories found within a few seconds.",
+  options: [QUIET, sortOption(["size", "reported", "name", "last-used"]), FILTER],
   formats: LIST,
   run: async (context) => {
     const prepared = await planNode(context, { allLayers: true });
@@ -125,7 +125,7 @@ export const df = command({
   },
 });
 
-/** Most unique bytes first is the given order. */
+/** The largest first is the given order. */
 const USAGE_ORDERS: Readonly<
   Record<string, ((one: ImageShare, other: ImageShare) => number) | undefined>
 > = {
@@ -152,9 +152,9 @@ async function otherDataOf(context: CommandContext, snapshot: Snapshot): Promise
     // A missing directory has no logs; one that cannot be read is unknown.
     logs === null
       ? snapshot.logs === null
-        ? { directories: [], complete: true }
+        ? { directories: [], complete: true, areBesideImages: false }
         : null
-      : sizesOfLogs(context, logs),
+      : sizesOfLogs(context, logs, imagefs),
     imagefs === undefined ? null : restOf(context, imagefs, logs?.podLogsDirectory ?? null),
   ]);
   return { writableLayers, podLogs, rest };
@@ -178,6 +178,7 @@ async function sizesOfLogs(
     readonly podLogsDirectory: string;
     readonly podLogs: readonly { readonly entry: string }[];
   },
+  imagefs: Filesystem | undefined,
 ): Promise<DiskUsageReport["podLogs"]> {
   const endsAt = performance.now() + LOGS_WITHIN_MS;
   const sizes: DirectorySize[] = [];
@@ -191,7 +192,8 @@ async function sizesOfLogs(
     complete &&= walk.complete;
   }
   const directories = sizes.toSorted((one, other) => compared(other.bytes, one.bytes));
-  return { directories, complete };
+  const device = await context.open.machine(context.config).device(logs.podLogsDirectory);
+  return { directories, complete, areBesideImages: device === imagefs?.device };
 }
 
 /**

@@ -41,7 +41,7 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   ),
   df: all(
     ["crigc df", "show what fills the disk"],
-    ["crigc df --sort reported", "sort by the runtime's sizes"],
+    ["crigc df --filter reference=registry.example/**", "show the images of one registry"],
     ["crigc df -o json", "print every figure"],
   ),
   status: all(

@@ -101,7 +101,7 @@ function diskSection({ usage: disks }: ImagePlanJson, usage: ImageUsageReport | 
   return section("disk", "Disk usage", [
     printed((printer) => disks.forEach((disk) => printUsage(printer, disk))),
     htmlTable(shareColumns("REPOSITORY"), repositories, {
-      caption: "Images by repository: layers of its own, shared layers, and sizes as reported",
+      caption: "Images by repository: layers of its own, and sizes as reported",
     }),
   ]);
 }

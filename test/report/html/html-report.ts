@@ -122,6 +122,7 @@ export function usageOf(plan: ImagePlan): NonNullable<HtmlReport["usage"]> {
   const inUseBytes = 1n << 60n;
   return {
     images: imageUsage({ plan, layers, inUseBytes }),
+    allImagesBytes: 0n,
     imagesWithoutLayers: all.length - layered.length,
   };
 }
