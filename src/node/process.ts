@@ -71,7 +71,7 @@ const BUSY_WINDOW_MS = 10_000;
 /**
  * Counts calls, and work worth several. Once there are many, hot code is compiled as early as usual: by default the
  * executable rarely compiles (the `--compile-jit-policy` of `scripts/build`), which suits short commands and an idle
- * agent.
+ * agent. Without it the first pass over 10,000 images takes 19 instead of 10 s of CPU time.
  */
 export function compileWhenBusy(
   nowMs: () => number,
