@@ -55,16 +55,10 @@ export function sameOr<K, V>(
   return before;
 }
 
-/** Entries of items with distinct IDs, without those of no value; `before` if it has the same. */
-export function keyed<Item extends { readonly id: unknown }, V>(
+/** Entries of items with distinct IDs; `before` if it has the same. */
+export const keyed = <Item extends { readonly id: unknown }, V>(
   before: ReadonlyMap<Item["id"], V>,
   items: readonly Item[],
-  valueOf: (item: Item) => V | undefined,
-): ReadonlyMap<Item["id"], V> {
-  const after = new Map<Item["id"], V>();
-  for (const item of items) {
-    const value = valueOf(item);
-    if (value !== undefined) after.set(item.id, value);
-  }
-  return sameOr(before, after);
-}
+  valueOf: (item: Item) => V,
+): ReadonlyMap<Item["id"], V> =>
+  sameOr(before, new Map(items.map((item) => [item.id, valueOf(item)])));

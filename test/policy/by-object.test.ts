@@ -29,8 +29,9 @@ test("a value derived from an object is memoised", () => {
   expect([make(of), make(of), make({})]).toEqual([1, 1, 2]);
 });
 
-test("an item without a value takes the place of no entry", () => {
+test("entries with the same values are the same map, and others are new", () => {
   const before = new Map([["a", 1]]);
-  expect(keyed(before, [{ id: "b" }], () => undefined).size).toBe(0);
   expect(keyed(before, [{ id: "a" }], () => 1)).toBe(before);
+  expect(keyed(before, [{ id: "a" }], () => 2)).toEqual(new Map([["a", 2]]));
+  expect(keyed<{ id: string }, number>(before, [], () => 1).size).toBe(0);
 });

@@ -39,22 +39,15 @@ export function removalDemand(facts: Facts, judgement: Judgement): RemovalDemand
   const futility = futilityOfTargets(wanted, facts, judgement);
   const stores = snapshot.filesystems.filter(({ roles }) => roles.includes("imagefs"));
   const isStorePaused = stores.length > 0 && stores.every(({ device }) => paused.has(device));
+  const ofDisks = wanted.filter((target) => "device" in target);
+  const futile = ofDisks.filter((target) => futility.get(target)?.futile === true);
   // The pressure on a disk ends with the last of its thresholds.
-  const hopeless = new Set(
-    wanted.flatMap((target) =>
-      "device" in target && futility.get(target)?.futile === true && isOfPressure(target)
-        ? [target.device]
-        : [],
-    ),
-  );
+  const hopeless = new Set(futile.filter(isOfPressure).map(({ device }) => device));
   const targets = wanted.filter((target) => {
     if (!("device" in target)) return !isStorePaused;
-    const isFutile = futility.get(target)?.futile === true;
-    return (
-      !paused.has(target.device) &&
-      !isFutile &&
-      !(isOfPressure(target) && hopeless.has(target.device))
-    );
+    const { device } = target;
+    const isHopeless = isOfPressure(target) ? hopeless.has(device) : futile.includes(target);
+    return !paused.has(device) && !isHopeless;
   });
   const pauses = stores.flatMap(({ device, path: filesystem }) => {
     const remaining = paused.get(device);

@@ -115,7 +115,7 @@ function choiceOf(choosing: Choosing): Choice {
       const reason = protection.reason ?? unprotectedReason(choosing);
       const tried =
         protection.reason === null ? [...protection.tried, reason.kind] : protection.tried;
-      kept.push({ image: subject.image, record: subject.record, reason, tried });
+      kept.push({ ...subject, reason, tried });
     }
   }
   const sharing = isByName(facts.purpose)
@@ -127,10 +127,7 @@ function choiceOf(choosing: Choosing): Choice {
   ];
   const removals = layers.removals();
   const candidates = ordered.map((one) => ({
-    image: one.image,
-    record: one.record,
-    triggers: one.triggers,
-    tried: one.tried,
+    ...one,
     unusedFor: unusedFor(one.record, ledger.watched),
     estimateBytes: removals.remove(one.image.id) ?? one.image.sizeBytes,
   }));

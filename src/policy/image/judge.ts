@@ -71,16 +71,14 @@ export function judgeImages(
 }
 
 /** An image without a record is new. */
-function recordOf({ snapshot, ledger }: Facts, image: Image): ImageRecord {
-  const known = ledger.images.get(image.id);
-  if (known !== undefined) return known;
-  return unusedRecord({
+const recordOf = ({ snapshot, ledger }: Facts, image: Image): ImageRecord =>
+  ledger.images.get(image.id) ??
+  unusedRecord({
     firstSeenAt: snapshot.clocks.wall,
     firstSeenWatched: ledger.watched,
     names: namesText(image),
     sizeBytes: image.sizeBytes,
   });
-}
 
 /** Why a candidate is kept after all; `null`: it may be removed. `gone`: what the pass has removed since the lists. */
 export type Recheck = (
