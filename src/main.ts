@@ -36,7 +36,7 @@ const stop = new AbortController();
 // A terminal that closes stops crigc as SIGTERM does, unless nohup protects it.
 const ending = ["SIGTERM", "SIGINT", ...(ignoresHangup() ? [] : (["SIGHUP"] as const))] as const;
 for (const name of ending) process.on(name, () => stop.abort());
-// Who reads our answer may go away, or its disk be full: that is no reason to stop in the middle of a pass.
+// A closed pipe or a full disk behind stdout must not interrupt a pass.
 const stdout = new Output(process.stdout);
 const stderr = new Output(process.stderr);
 
@@ -78,7 +78,7 @@ async function opened(request?: Pick<CommandRequest, "owner" | "stderr">): Promi
   return openersOf(world, request?.owner() ?? null);
 }
 
-/** Who stops us need not wait for a reader that does not read. */
+/** After a signal, do not wait for a stalled reader of stdout. */
 function taken(output: Output): Promise<void> {
   return new Promise((resolve) => {
     void output.close().then(resolve);

@@ -27,11 +27,11 @@ export interface AgentRun {
 
 /** Resolves after `run.signal` aborted and everything is written. Throws `HostError` `lock` beside another agent. */
 export async function runAgent(run: AgentRun, world: ProcessWorld): Promise<void> {
-  await using running = new RunningAgent(run, world);
+  await using running = new AgentProcess(run, world);
   await running.run();
 }
 
-class RunningAgent {
+class AgentProcess {
   readonly #run: AgentRun;
   readonly #world: ProcessWorld;
   readonly #statusServer: StatusServer;

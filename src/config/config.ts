@@ -93,7 +93,7 @@ function limitsOf(values: Values): Limits {
       maximumContainers: values.maximumDeadContainers,
       collectForeign: values.collectForeign,
     },
-    memory: {
+    ledger: {
       imageGcPeriod: values.imageGCPeriod,
       bootGrace: values.bootGrace,
       deadPodTtl: values.deadPodTTL,

@@ -1,43 +1,22 @@
-/** The one table of flags: it drives parsing, help, completion, validation and documentation. */
+/** Looks up the table of flags, which drives parsing, help, completion, validation and documentation. */
 import type { InferOutput } from "valibot";
 
 import { assert } from "../model/errors.ts";
 import { dashed, type Field, fieldFrom, variablesOf } from "./field.ts";
-import { imageFields, keepFields, runtimeFields } from "./fields/images.ts";
-import {
-  agentFields,
-  containerFields,
-  directoryFields,
-  outputFields,
-  paceFields,
-  pressureFields,
-} from "./fields/node.ts";
+import { FLAG_TABLE } from "./table.ts";
 
-/** By heading of help and documentation, in order. */
-const GROUPS = {
-  Runtime: runtimeFields,
-  "Image garbage collection": imageFields,
-  "Keep rules": keepFields,
-  "Containers and pods": containerFields,
-  "Disk pressure": pressureFields,
-  Directories: directoryFields,
-  Timing: paceFields,
-  Agent: agentFields,
-  "Configuration and output": outputFields,
+/** By configuration-file name. */
+const fields = {
+  ...FLAG_TABLE.Runtime,
+  ...FLAG_TABLE["Image garbage collection"],
+  ...FLAG_TABLE["Keep rules"],
+  ...FLAG_TABLE["Containers and pods"],
+  ...FLAG_TABLE["Disk pressure"],
+  ...FLAG_TABLE.Directories,
+  ...FLAG_TABLE.Timing,
+  ...FLAG_TABLE.Agent,
+  ...FLAG_TABLE["Configuration and output"],
 };
-
-/** By configuration-file name; a dot means a nested map. */
-export const fields = {
-  ...runtimeFields,
-  ...imageFields,
-  ...keepFields,
-  ...containerFields,
-  ...pressureFields,
-  ...directoryFields,
-  ...paceFields,
-  ...agentFields,
-  ...outputFields,
-} as const;
 
 export type FieldName = keyof typeof fields;
 
@@ -59,7 +38,7 @@ export function fieldOf(name: FieldName): Field {
 }
 
 export const fieldGroups: readonly (readonly [heading: string, names: readonly FieldName[]])[] =
-  Object.entries(GROUPS).map(([heading, members]) => [
+  Object.entries(FLAG_TABLE).map(([heading, members]) => [
     heading,
     Object.keys(members).filter(isFieldName),
   ]);

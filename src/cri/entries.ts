@@ -48,7 +48,7 @@ export function listCache<M extends ListMethod, Item extends { readonly id: stri
   channel: Pick<Channel, "list">,
   { decode, onNewEntry, counting = (items) => items }: CacheOptions<M, Item>,
 ): ListCache<M, Item> {
-  /** With the number of the list that each was in last. */
+  /** Decoded entries by digest, each with the number of the last list that had it. */
   const known = new Map<string, { readonly item: Item; round: number }>();
   let round = 0;
   let last: readonly Item[] = [];

@@ -153,7 +153,7 @@ function rememberNode(
   snapshot: Snapshot,
   { parts, remembers }: Pick<PrepareRequest, "parts" | "remembers">,
 ): Ledger {
-  const seen = { ledger: memory.current(), snapshot, limits: limits().memory, parts };
+  const seen = { ledger: memory.current(), snapshot, limits: limits().ledger, parts };
   const ledger = policy.remember(seen);
   if (remembers) memory.replace(ledger);
   return ledger;

@@ -317,7 +317,7 @@ class ImageRemovals {
       passes.gaveNothing(
         device,
         this.#meter.readings.get(device)?.availableBytes ?? 0n,
-        facts.limits.memory.imageGcPeriod,
+        facts.limits.ledger.imageGcPeriod,
       );
     const { removals, estimatedBytes } = streak;
     const filesystem = this.#stores[0]?.path ?? "";

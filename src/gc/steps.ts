@@ -7,7 +7,7 @@ import type { HostReader } from "../model/ports.ts";
 import { duration, durationFromMs, type Instant, toRfc3339 } from "../model/time.ts";
 import type { ReadEngine } from "./ports.ts";
 
-/** A shorter wait was none. */
+/** Shorter waits are not recorded. */
 const TELLING_WAIT = durationFromMs(1);
 
 type StepEngine = Pick<ReadEngine, "timer" | "stepDone"> & {

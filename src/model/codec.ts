@@ -65,7 +65,7 @@ export const oneOf = <const Word extends string>(...words: readonly Word[]): Cod
   codec(v.picklist(words));
 /** A word that no decision depends on, so that one added by a later version is shown as it is. */
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it is for display alone
-export const word = <Word extends string>(): Codec<Word> => text as unknown as Codec<Word>;
+export const openEnum = <Word extends string>(): Codec<Word> => text as unknown as Codec<Word>;
 /** Branded text; `make` adds the brand and changes nothing. */
 export const branded = <Value extends string>(make: (value: string) => Value): Codec<Value> =>
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a brand exists only for the compiler
@@ -119,7 +119,7 @@ export const nullable = <Value>(of: Codec<Value>): Codec<Value | null> => ({
 });
 
 /** A field that few records have: `null` is not written. */
-export const sparse = <Value>(of: Codec<Value>): Codec<Value | null> => ({
+export const omitNull = <Value>(of: Codec<Value>): Codec<Value | null> => ({
   ...of,
   ...codec(v.nullish(of.schema, null), (value) => (value === null ? undefined : of.write(value))),
 });

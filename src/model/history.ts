@@ -14,13 +14,13 @@ import {
   list,
   nullable,
   type Of,
+  omitNull,
   oneOf,
+  openEnum,
   record,
-  sparse,
   text,
   texts,
   time,
-  word,
 } from "./codec.ts";
 import { passId } from "./ids.ts";
 import type { Signal } from "./limits.ts";
@@ -34,7 +34,7 @@ export const removalResults = ["removed", "already-gone", "ghost", "skipped", "f
 /** One attempted removal. A pass tries each only once. */
 export const removal = record({
   passId: branded(passId),
-  kind: word<Subject["kind"]>(),
+  kind: openEnum<Subject["kind"]>(),
   /** The image's, container's or sandbox's ID; the entry's name for logs. */
   subject: text,
   /** Tags and digests of an image; pod and container name of the others. */
@@ -42,12 +42,12 @@ export const removal = record({
   /** Of an image. */
   firstSeenAt: nullable(time),
   /** The trigger of an image's removal, or the purpose of the pass for the rest. */
-  trigger: word<ImageTrigger["kind"] | Purpose["kind"]>(),
+  trigger: openEnum<ImageTrigger["kind"] | Purpose["kind"]>(),
   /** For trigger `pressure`: the signal. */
-  signal: nullable(word<Signal>()),
+  signal: nullable(openEnum<Signal>()),
   /** Reason code; for images, the trigger's. */
   reason: text,
-  result: word<(typeof removalResults)[number]>(),
+  result: openEnum<(typeof removalResults)[number]>(),
   /** What went wrong, or why it was kept. */
   message: nullable(text),
   reportedBytes: nullable(bytes),
@@ -66,18 +66,18 @@ export const isGone = ({ result }: Pick<Removal, "result">): boolean =>
 
 export const passRow = record({
   id: branded(passId),
-  kind: word<PassKind>(),
-  purpose: word<Purpose["kind"]>(),
-  signals: list(word<Signal>()),
+  kind: openEnum<PassKind>(),
+  purpose: openEnum<Purpose["kind"]>(),
+  signals: list(openEnum<Signal>()),
   /** The command and its user; `null`: the agent's own. */
-  requestedBy: sparse(text),
+  requestedBy: omitNull(text),
   startedAt: time,
   /** `null`: interrupted, or still running. */
   endedAt: nullable(time),
   dryRun: flag,
   error: nullable(text),
-  imagesEnd: nullable(word<ImageEnd>()),
-  containersEnd: nullable(word<ContainerOutcome["end"]>()),
+  imagesEnd: nullable(openEnum<ImageEnd>()),
+  containersEnd: nullable(openEnum<ContainerOutcome["end"]>()),
   removed: count,
   failed: count,
   wantedBytes: nullable(amount),

@@ -13,7 +13,6 @@ export type ContainerId = Brand<string, "ContainerId">;
 export type SandboxId = Brand<string, "SandboxId">;
 /** A pod's UID, from label `io.kubernetes.pod.uid`; "" if Kubernetes did not create the pod. */
 export type PodUid = Brand<string, "PodUid">;
-/** A sandbox and the name of a container in it: `SANDBOX/NAME`. */
 /** One pass of the collector, for logs, history and reports: `YYYYMMDDTHHMMSSZ-xxxxxx`. */
 export type PassId = Brand<string, "PassId">;
 

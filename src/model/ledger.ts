@@ -10,10 +10,10 @@ import {
   mapBy,
   nullable,
   type Of,
+  omitNull,
   oneOf,
   record,
   type RecordOf,
-  sparse,
   text,
   texts,
   time,
@@ -29,7 +29,7 @@ export const imageFields = {
   lastUsedAt: nullable(time),
   lastUsedWatched: nullable(watchedNs),
   /** Observed time when its tags or digests last changed, which restarts the minimum age; `null`: never. */
-  ageRestartedWatched: sparse(watchedNs),
+  ageRestartedWatched: omitNull(watchedNs),
   /** Sorted tags and digests; if they change, the minimum age restarts. */
   names: text,
   sizeBytes: bytes,
@@ -112,7 +112,7 @@ export const stateFields = {
   /** Why the grace period began, for messages. */
   graceReason: nullable(oneOf("boot", "containers-vanished")),
   /** Observed time when the minimum age of all images restarted; `null`: never. */
-  ageRestartedWatched: sparse(watchedNs),
+  ageRestartedWatched: omitNull(watchedNs),
   /** Records may be missing or old: the next observation restarts the minimum age. */
   ageRestartDue: flag,
   /** Whether any container was listed at the last observation. */

@@ -1,4 +1,4 @@
-/** The operator's limits, in the units of policy. Defaults and ranges are in config/fields/. */
+/** The operator's limits, in the units of policy. Defaults and ranges are in config/table.ts. */
 
 import type { Duration } from "./time.ts";
 
@@ -34,7 +34,7 @@ export interface ContainerLimits {
 }
 
 /** Limits of the ledger, and the grace period after a boot. */
-export interface MemoryLimits {
+export interface LedgerLimits {
   /** The first pause after removals that gave no space back. */
   readonly imageGcPeriod: Duration;
   /** Observed time after a boot in which nothing is removed; 0: none. */
@@ -74,6 +74,6 @@ export interface PressureLimits {
 export interface Limits {
   readonly images: ImageLimits;
   readonly containers: ContainerLimits;
-  readonly memory: MemoryLimits;
+  readonly ledger: LedgerLimits;
   readonly pressure: PressureLimits;
 }

@@ -1,6 +1,6 @@
 /** One pass: its trigger, plan, timed steps, and the outcome: how it ended, and one result per removal. */
 
-import { branded, durationNs, nullable, type Of, record, text, time, word } from "./codec.ts";
+import { branded, durationNs, nullable, type Of, openEnum, record, text, time } from "./codec.ts";
 import { type FailureCode, failureCode, messageOf } from "./errors.ts";
 import { type PassId, passId } from "./ids.ts";
 import type { ImageCandidate, Plan, PlannedContainer, Purpose } from "./plan.ts";
@@ -188,7 +188,7 @@ export type EventReason = (typeof eventReasons)[number];
 export const event = record({
   at: time,
   passId: nullable(branded(passId)),
-  reason: word<EventReason>(),
+  reason: openEnum<EventReason>(),
   message: text,
 });
 export type Event = Of<typeof event>;
@@ -202,7 +202,7 @@ export type PassKind = "image-gc" | "container-gc" | "pressure" | "gc";
 export type WaitName = "turn" | "lock" | "lists" | "starting" | "space";
 
 export const step = record({
-  name: word<WaitName | "observe" | "remember" | "decide" | "layers" | "execute" | "store">(),
+  name: openEnum<WaitName | "observe" | "remember" | "decide" | "layers" | "execute" | "store">(),
   startedAt: time,
   took: durationNs,
   /** `null` for success. */

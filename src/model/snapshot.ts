@@ -206,7 +206,7 @@ export interface PodDirectory {
   readonly files: readonly { readonly container: string; readonly bornAt: Instant }[];
 }
 
-/** A node at one moment. Each list is complete: a failed one is an error. Parts that only some passes need record their own. */
+/** A node at one moment. Each list is complete: a failed one is an error. Optional parts carry their own error. */
 export interface Snapshot {
   /** Read after the lists: an image that arrived while a slow runtime answered must not count as older than it is. */
   readonly clocks: Clocks;

@@ -7,7 +7,7 @@ import type { ImageTarget, Purpose } from "../model/plan.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import type { Duration } from "../model/time.ts";
 
-/** The halves of the node that a plan is for. `logs`: only what deleted pods left in the log directories. */
+/** What the plan covers. `logs`: only what deleted pods left in the log directories. */
 export interface Parts {
   readonly containers: "all" | "logs" | "none";
   readonly images: boolean;

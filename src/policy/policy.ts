@@ -1,7 +1,7 @@
 /** The port of every decision, and crigc's own rules as one value of it. Which one is in force is chosen where a node is opened. */
 import type { ImageId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
-import type { MemoryLimits } from "../model/limits.ts";
+import type { LedgerLimits } from "../model/limits.ts";
 import type { ContainerPlan, ImagePlan, Plan } from "../model/plan.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { decideContainers } from "./container/containers.ts";
@@ -20,7 +20,7 @@ export interface Observation {
   /** Before it. */
   readonly ledger: Ledger;
   readonly snapshot: Snapshot;
-  readonly limits: MemoryLimits;
+  readonly limits: LedgerLimits;
   readonly parts: Parts;
 }
 

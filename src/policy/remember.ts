@@ -7,7 +7,7 @@ import {
   type PodRecord,
   unusedRecord,
 } from "../model/ledger.ts";
-import type { MemoryLimits } from "../model/limits.ts";
+import type { LedgerLimits } from "../model/limits.ts";
 import type { Image, Snapshot } from "../model/snapshot.ts";
 import { duration, type Instant, type ObservedTime, watched } from "../model/time.ts";
 import { larger } from "../model/values.ts";
@@ -22,7 +22,7 @@ export interface Remember {
   readonly snapshot: Snapshot;
   /** All uses in this snapshot. */
   readonly usage: Usage;
-  readonly limits: MemoryLimits;
+  readonly limits: LedgerLimits;
   /** The pods' records as judged on this snapshot. */
   readonly pods: ReadonlyMap<PodUid, PodRecord>;
 }

@@ -103,7 +103,7 @@ function messageOf(result: RemovalResult): string | null {
   return result.kind === "skipped" ? result.what : null;
 }
 
-export function passRow(pass: Pass): PassRow {
+export function toPassRow(pass: Pass): PassRow {
   const { images, containers } = pass;
   const items = [
     ...(images?.items ?? []),

@@ -14,7 +14,7 @@ import type {
 import type { Purpose } from "../model/plan.ts";
 import type { Filesystem } from "../model/snapshot.ts";
 import { hours, type Instant, since } from "../model/time.ts";
-import { containerRemoval, imageRemoval, passRow, samplesOf } from "./pass-rows.ts";
+import { containerRemoval, imageRemoval, samplesOf, toPassRow } from "./pass-rows.ts";
 import type { State } from "./state.ts";
 
 const DISKS_APART = hours(1);
@@ -51,7 +51,7 @@ export class Recorder {
 
   /** `seen`: `null` if the pass saw nothing. */
   passEnded(pass: Pass, seen: { readonly filesystems: readonly Filesystem[] } | null): void {
-    const row = passRow(pass);
+    const row = toPassRow(pass);
     const end = JSON.stringify([row.imagesEnd, row.containersEnd, row.error]);
     const didSomething = row.removed + row.failed > 0 || pass.kind === "gc";
     if (didSomething || this.#ends.get(pass.kind) !== end)

@@ -207,7 +207,7 @@ test("an unknown variable gives a warning with a suggestion", () => {
 test("compat kubelet collects foreign containers and has no boot grace", () => {
   const config = load(sourcesOf("--compat=kubelet"));
   expect(config.limits).toMatchObject({
-    memory: { bootGrace: seconds(0) },
+    ledger: { bootGrace: seconds(0) },
     containers: { collectForeign: true },
   });
   expect(config.sources.bootGrace).toEqual({ kind: "flag", from: ["--compat"] });

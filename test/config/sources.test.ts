@@ -155,9 +155,9 @@ test.each<[FieldName, string]>([
   ["maximumDeadContainersPerContainer", "containers.maximumPerPodContainer"],
   ["maximumDeadContainers", "containers.maximumContainers"],
   ["collectForeign", "containers.collectForeign"],
-  ["imageGCPeriod", "memory.imageGcPeriod"],
-  ["bootGrace", "memory.bootGrace"],
-  ["deadPodTTL", "memory.deadPodTtl"],
+  ["imageGCPeriod", "ledger.imageGcPeriod"],
+  ["bootGrace", "ledger.bootGrace"],
+  ["deadPodTTL", "ledger.deadPodTtl"],
   ["evictionPressureTransitionPeriod", "pressure.transitionPeriod"],
 ])("%s reaches policy as %s", (name, place) => {
   const { values, limits } = load({

@@ -132,7 +132,7 @@ export function limitsOf({ policy }: Pick<ImageVector, "policy">) {
       minimumAge: durationFromMs(policy.minimumAgeMs),
       maximumAge: durationFromMs(policy.maximumAgeMs),
     },
-    memory: { ...defaultLimits.memory, bootGrace: duration(0n) },
+    ledger: { ...defaultLimits.ledger, bootGrace: duration(0n) },
   };
 }
 

@@ -332,8 +332,8 @@ test("a plan of old enough images has every unused one, and ends no grace period
 });
 
 describe("under the kubelet's rules, whose process counts time as it passes,", () => {
-  const memory = { ...defaultLimits.memory, bootGrace: minutes(0) };
-  const limits = { ...withLimits({ maximumAge: hours(100) }), memory };
+  const ledger = { ...defaultLimits.ledger, bootGrace: minutes(0) };
+  const limits = { ...withLimits({ maximumAge: hours(100) }), ledger };
   const YEAR: bigint = hours(24 * 365);
 
   /** An agent that has seen a used and an idle image, and after which the clock is set and some time passes. */

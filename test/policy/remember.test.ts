@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 
 import { containerId, type ImageId, sandboxId } from "../../src/model/ids.ts";
 import { emptyLedger, type ImageRecord, type Ledger } from "../../src/model/ledger.ts";
-import type { MemoryLimits } from "../../src/model/limits.ts";
+import type { LedgerLimits } from "../../src/model/limits.ts";
 import type { Image, Snapshot } from "../../src/model/snapshot.ts";
 import {
   type Duration,
@@ -34,8 +34,8 @@ import {
   NOW,
 } from "../support/build/values.ts";
 
-function next(ledger: Ledger, snapshot: Snapshot, change: Partial<MemoryLimits> = {}): Ledger {
-  const limits = { ...defaultLimits.memory, ...change };
+function next(ledger: Ledger, snapshot: Snapshot, change: Partial<LedgerLimits> = {}): Ledger {
+  const limits = { ...defaultLimits.ledger, ...change };
   return remember({ ledger, snapshot, usage: usageOf(snapshot), limits, pods: ledger.pods });
 }
 

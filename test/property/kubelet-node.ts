@@ -22,7 +22,7 @@ import {
   defaultImageLimits,
   factsOf,
   idOf,
-  memoryLimits,
+  ledgerLimits,
   NOW,
 } from "../support/build/values.ts";
 
@@ -152,7 +152,7 @@ export class KubeletNode {
   pass(purpose: "periodic" | "all-unused" = "periodic"): readonly string[] {
     const snapshot = this.#observed();
     const parts = { containers: "all", images: true } as const;
-    const seen = { ledger: this.#ledger, snapshot, limits: memoryLimits, parts };
+    const seen = { ledger: this.#ledger, snapshot, limits: ledgerLimits, parts };
     this.#ledger = defaultPolicy.remember(seen);
     const plan = defaultPolicy.decide({
       ...factsOf(snapshot, this.#ledger, limits),

@@ -17,7 +17,7 @@ import {
 } from "../support/build/values.ts";
 
 const WORDS = ["a", "b", "c"] as const;
-const limits = defaultLimits.memory;
+const limits = defaultLimits.ledger;
 
 interface Look {
   /** By which the wall clock moves, beyond all reason and in both directions. */

@@ -22,7 +22,7 @@ import {
   defaultImageLimits,
   factsOf,
   keepOf,
-  memoryLimits,
+  ledgerLimits,
   NOW,
 } from "../support/build/values.ts";
 import { fakeEngine } from "../support/fake-engine.ts";
@@ -235,7 +235,7 @@ async function look(reader: RuntimeReader, world: World, ledger: Ledger): Promis
 const parts = { containers: "all", images: true } as const;
 
 const next = (ledger: Ledger, snapshot: Snapshot): Ledger =>
-  defaultPolicy.remember({ ledger, snapshot, limits: memoryLimits, parts });
+  defaultPolicy.remember({ ledger, snapshot, limits: ledgerLimits, parts });
 
 /** Who uses an image is told in the order of the list, which an unchanged list keeps. */
 const inOrder = (_: string, value: unknown): unknown => {

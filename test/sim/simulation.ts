@@ -212,7 +212,7 @@ export class Simulation {
     if (weather.hold.kind === "held") return "collection is on hold";
     // They are read once in a pass.
     if ((record.keepRead?.problems ?? []).length > 0) return "the keep rules are invalid";
-    if (node.bootId !== "boot-1" && node.uptimeNs() < weather.limits.memory.bootGrace)
+    if (node.bootId !== "boot-1" && node.uptimeNs() < weather.limits.ledger.bootGrace)
       return "the machine has only just booted";
     if (found === undefined) return null;
     if (found.release.pinned) return "it is pinned";

@@ -1,7 +1,7 @@
 /** Decides which pods are deleted, from the pod source, the live pods and the ledger. */
 import type { PodUid } from "../../model/ids.ts";
 import type { PodRecord } from "../../model/ledger.ts";
-import type { MemoryLimits } from "../../model/limits.ts";
+import type { LedgerLimits } from "../../model/limits.ts";
 import type { PodSourceState } from "../../model/plan.ts";
 import { logFactsOf, type LogReading, type PodReading } from "../../model/snapshot.ts";
 import { type ObservedTime, seconds, watchedSince } from "../../model/time.ts";
@@ -22,13 +22,13 @@ export interface PodView extends Listed {
   readonly pods: PodReading;
   readonly logs: LogReading | null;
   readonly watched: ObservedTime;
-  readonly limits: MemoryLimits;
+  readonly limits: LedgerLimits;
 }
 
 export const podView = ({ snapshot, ledger, limits }: Facts): PodView => ({
   ...snapshot,
   watched: ledger.watched,
-  limits: limits.memory,
+  limits: limits.ledger,
 });
 
 export interface PodJudgement {

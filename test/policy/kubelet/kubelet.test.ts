@@ -36,7 +36,7 @@ import {
   containerLimits,
   GIB,
   idOf,
-  memoryLimits,
+  ledgerLimits,
   NOW,
   spaceTarget,
 } from "../../support/build/values.ts";
@@ -214,7 +214,7 @@ describe("the memory of a process", () => {
     ) => {
       const clocks = { wall: NOW, uptime: duration(uptime), bootId: "boot-1" };
       const snapshot = aSnapshot({ ...full, images, clocks });
-      policy.remember({ ledger: aLedger(), snapshot, limits: memoryLimits, parts });
+      policy.remember({ ledger: aLedger(), snapshot, limits: ledgerLimits, parts });
       const facts = inputOf({ images, snapshot: { ...full, clocks } });
       return fateOf(
         policy.decide({ ...facts, parts: { containers: "none", images: true } }).images!,

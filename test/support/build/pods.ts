@@ -26,7 +26,7 @@ import {
   type PodView,
   rememberPods,
 } from "../../../src/policy/container/pods.ts";
-import { aContainer, aSandbox, containerLimits, memoryLimits, NOW } from "./values.ts";
+import { aContainer, aSandbox, containerLimits, ledgerLimits, NOW } from "./values.ts";
 
 /** Ends `secondsAgo` before now; the same instant is its creation, so that order by either is the same. */
 export const ago = (secondsAgo: number): Instant =>
@@ -169,7 +169,7 @@ export function viewOf(
     ...node,
     pods,
     watched: watched(hours(100)),
-    limits: memoryLimits,
+    limits: ledgerLimits,
     ...change,
   };
 }

@@ -7,8 +7,8 @@ import { emptyLedger, type ImageRecord, type Ledger } from "../../../src/model/l
 import type {
   ContainerLimits,
   ImageLimits,
+  LedgerLimits,
   Limits,
-  MemoryLimits,
 } from "../../../src/model/limits.ts";
 import type { ImageCandidate, ImagePlan, ImageTarget } from "../../../src/model/plan.ts";
 import type {
@@ -180,7 +180,7 @@ export const defaultLimits: Limits = {
 
 export const defaultImageLimits: ImageLimits = defaultLimits.images;
 export const containerLimits: ContainerLimits = defaultLimits.containers;
-export const memoryLimits: MemoryLimits = defaultLimits.memory;
+export const ledgerLimits: LedgerLimits = defaultLimits.ledger;
 
 export const withLimits = (images: Partial<ImageLimits>): Limits => ({
   ...defaultLimits,
