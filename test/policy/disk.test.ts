@@ -37,6 +37,11 @@ test.each<[string, Partial<Filesystem>, object]>([
     { containerUsedBytes: -1n },
     { containersBytes: 0n, otherBytes: 81n * GIB },
   ],
+  [
+    "by the sizes where the runtime counts nothing, and of no logs that nobody read",
+    { imageUsedBytes: null, containerUsedBytes: null },
+    { imagesBytes: 8n * GIB, containersBytes: null, logsBytes: null },
+  ],
 ])("what fills a disk is said %s", (_, change, expected) => {
   const filesystem = aFilesystem({
     imageUsedBytes: 4n * GIB + GIB / 2n,

@@ -187,6 +187,8 @@ describe("a disk is futile", () => {
   test("on CRI-O by the sizes and a quarter", () => {
     expect(futile(to(15n * GIB), small, 8n * GIB, crio)).toBe(false);
     expect(futile(to(15n * GIB), small, 8n * GIB - 1n, crio)).toBe(true);
+    // Its own figure is of metadata alone.
+    expect(futile(to(15n * GIB), { ...small, imageUsedBytes: GIB }, 8n * GIB, crio)).toBe(false);
   });
 
   test("for inodes by the runtime's own count, and where it gives none, or is CRI-O", () => {

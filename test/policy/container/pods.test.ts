@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { type PodUid, podUid, sandboxId } from "../../../src/model/ids.ts";
 import type { Container, PodReading, Sandbox } from "../../../src/model/snapshot.ts";
 import { hours, instant, minutes, watched } from "../../../src/model/time.ts";
-import { livingPods } from "../../../src/policy/container/ownership.ts";
+import { listedOwners, livingPods } from "../../../src/policy/container/ownership.ts";
 import {
   judgePods,
   type PodJudgement,
@@ -114,6 +114,14 @@ describe("by the runtime alone, a pod", () => {
     // Dead in two passes, so reclaim under pressure may take its containers.
     expect([judgement.hasEnded(B), judgement.mayBeDeleted(B)]).toEqual([true, true]);
   });
+});
+
+test("a pod to which something else added a container is listed as its own and as foreign", () => {
+  const containers = [dead("b", "c"), dead("b", "added", { podUid: podUid("uid-x") })];
+  expect(listedOwners({ sandboxes: [stopped], containers })).toEqual([
+    { uid: B, foreign: false },
+    { uid: B, foreign: true },
+  ]);
 });
 
 describe("the live pod is the one", () => {
