@@ -53,9 +53,6 @@ const code = await dispatch(process.argv.slice(2), process.env, {
   screen,
   user: process.env["SUDO_USER"] || `${process.getuid?.() ?? 0}`,
   signal: stop.signal,
-  stopAtOnce: () => {
-    for (const name of ending) process.removeAllListeners(name);
-  },
   build,
   reader: diskReader,
   isBesideKubelet,

@@ -180,8 +180,6 @@ export interface World {
   readonly user: string;
   /** Aborts on SIGINT, SIGTERM and SIGHUP. */
   readonly signal: AbortSignal;
-  /** From here on these signals end the process at once: for work that only reads, and never waits. */
-  readonly stopAtOnce: () => void;
   readonly build: Build;
   readonly reader: ConfigReader;
   /** Whether a kubelet with this root directory (`null`: a usual one) is on this node. */

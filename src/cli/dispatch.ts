@@ -166,7 +166,6 @@ const servedBy =
       stdoutPieces: async (pieces) => {
         for (const piece of pieces) request.stdout(piece);
       },
-      stopAtOnce: () => undefined,
       open: () => world.open(request),
       agent,
     });

@@ -14,9 +14,8 @@ import { counted, elapsed, humanBytes, humanDuration } from "./words.ts";
 
 export interface ImageListEntry {
   readonly image: Image;
-  /** `null`: the list comes from the runtime alone. */
-  readonly record: ImageRecord | null;
-  /** `null`: no rule keeps it, or it was not judged. */
+  readonly record: ImageRecord;
+  /** `null`: no rule keeps it. */
   readonly reason: ImageKeepReason | null;
   /** Place in the order of removal, from 1; `null`: not a candidate. */
   readonly place: number | null;
@@ -34,7 +33,7 @@ export const entriesOf = (
   plan: Pick<ImagePlan, "kept" | "candidates">,
   users: ReadonlyMap<ImageId, readonly ImageUser[]> = new Map(),
 ): readonly ImageListEntry[] =>
-  largestFirst([
+  [
     ...plan.kept.map(({ image, record, reason }) => ({
       image,
       record,
@@ -49,10 +48,7 @@ export const entriesOf = (
       place: index + 1,
       users: users.get(image.id) ?? [],
     })),
-  ]);
-
-const largestFirst = (entries: readonly ImageListEntry[]): readonly ImageListEntry[] =>
-  entries.toSorted((one, other) => largerFirst(one.image, other.image));
+  ].toSorted((one, other) => largerFirst(one.image, other.image));
 
 export type ImageListDocument = ReturnType<typeof imageListDocument>;
 
@@ -68,7 +64,7 @@ type ImageEntryJson = ReturnType<typeof imageEntryJson>;
 
 const imageEntryJson = ({ image, record, reason, place, users }: ImageListEntry) => ({
   ...imageJson(image),
-  ...(record === null ? {} : recordJson(record)),
+  ...recordJson(record),
   usedBy: users.map((user) => jsonOf(user)),
   keptBy: reason === null ? null : imageKeep.json(reason),
   place,
@@ -86,19 +82,10 @@ const imageColumns = (now: string): Columns<ImageEntryJson> => [
   column("IMAGE", ({ name }) => name),
   column("ID", ({ id }) => shortImageId(id)),
   column("SIZE", ({ sizeBytes }) => humanBytes(sizeBytes), RIGHT),
-  column("SEEN FOR", ({ firstSeenAt: at }) => (at === undefined ? "-" : age(at, now)), RIGHT),
+  column("SEEN FOR", ({ firstSeenAt }) => age(firstSeenAt, now), RIGHT),
   column("LAST USED", (it) => lastUsed(it, now), RIGHT),
   column("IN USE BY", usedBy),
   column("KEPT BY", keptBy),
-];
-
-/** With the whole reason. */
-export const keptImageColumns = (now: string): Columns<ImageEntryJson> => [
-  column("IMAGE", ({ name }) => name),
-  column("SIZE", ({ sizeBytes }) => humanBytes(sizeBytes), RIGHT),
-  column("LAST USED", (it) => lastUsed(it, now), RIGHT),
-  column("WHY", ({ keptBy: reason }) => reason?.text ?? "-"),
-  column("ID", ({ id }) => clean(id)),
 ];
 
 /** As crigc rm and crictl take it. */
@@ -113,14 +100,11 @@ const age = (at: string, now: string): string =>
 
 function lastUsed({ usedBy: users, lastUsedAt: at }: ImageEntryJson, now: string): string {
   if (users.length > 0) return "now";
-  if (at === undefined) return "-";
   return at === null ? "never" : `${age(at, now)} ago`;
 }
 
 const usedBy = ({ usedBy: users }: ImageEntryJson): string =>
   andMore(users.slice(0, 1).map(userName), users.length) || "-";
 
-function keptBy({ keptBy: reason, place }: ImageEntryJson): string {
-  if (reason !== null) return imageKeep.title(reason.code);
-  return place === null ? "-" : `nothing (place ${place})`;
-}
+const keptBy = ({ keptBy: reason, place }: ImageEntryJson): string =>
+  reason === null ? `nothing (place ${place})` : imageKeep.title(reason.code);

@@ -82,7 +82,6 @@ export interface StatusReport {
   readonly pressure: readonly PressureStatus[];
   readonly images: { readonly count: number; readonly sizeBytes: bigint } | null;
   readonly deadContainers: number | null;
-  /** `null`: none, not observed yet, or a keep file is invalid. */
   /** The latest warnings, oldest first. */
   readonly events: readonly Event[];
   readonly values: readonly ValueStatus[];

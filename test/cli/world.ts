@@ -37,7 +37,6 @@ export async function crigc(argv: readonly string[], around: Around = {}): Promi
     screen: around.screen ?? plainScreen,
     user: "0",
     signal: around.signal ?? new AbortController().signal,
-    stopAtOnce: () => undefined,
     build: { version: "1.2.3", commit: "abcdef0" },
     reader: readerOf(around.files ?? {}),
     isBesideKubelet: () => false,

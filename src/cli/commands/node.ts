@@ -81,10 +81,10 @@ const ORDERS: Readonly<
   "last-used": (one, other) => compared(lastUse(one), lastUse(other)),
 };
 
-const firstSeen = ({ record }: ImageListEntry): bigint => record?.firstSeenAt ?? NEVER;
+const firstSeen = ({ record }: ImageListEntry): bigint => record.firstSeenAt;
 
 const lastUse = ({ users, record }: ImageListEntry): bigint =>
-  users.length > 0 ? NOW : (record?.lastUsedAt ?? NEVER);
+  users.length > 0 ? NOW : (record.lastUsedAt ?? NEVER);
 
 const NEVER = -(2n ** 63n);
 const NOW = 2n ** 63n;

@@ -17,9 +17,14 @@ import {
   RETURNED_COLUMNS,
 } from "../history.ts";
 import { imageKeep } from "../image-reasons.ts";
-import { entriesOf, imageListDocument, keptImageColumns } from "../images.ts";
-import { candidateColumns, printContainerPlan, targetLines } from "../plan-table.ts";
-import { type ContainerPlanJson, type ImagePlanJson, planBody, STOP_WORDS } from "../plan.ts";
+import { candidateColumns, KEPT_COLUMNS, printContainerPlan, targetLines } from "../plan-table.ts";
+import {
+  type ContainerPlanJson,
+  type ImagePlanJson,
+  type KeptJson,
+  planBody,
+  STOP_WORDS,
+} from "../plan.ts";
 import { column, type Columns, Printer, RIGHT } from "../printer.ts";
 import type { Screen } from "../terminal.ts";
 import { bytesCell, counted, humanBytes, instantOf, kindTitle, secondOf } from "../words.ts";
@@ -63,9 +68,7 @@ export function htmlReport({ plan, runtime, usage, planError, ...report }: HtmlR
       images && diskSection(images, usage),
       images && nextSection(images),
       removedSection(history),
-      plan?.images
-        ? keptSection(entriesOf({ kept: plan.images.kept, candidates: [] }), report.generatedAt)
-        : null,
+      images && keptSection(images),
       containers && containersSection(containers),
       eventsSection(history.events),
     ],
@@ -184,11 +187,10 @@ const newestFirst = <Item extends { readonly at: string }>(
   items.toSorted((one, other) => compared(instantOf(other.at), instantOf(one.at)));
 
 /** The largest group in bytes first, with every image and its own reason. */
-function keptSection(entries: ReturnType<typeof entriesOf>, now: Instant): Html {
-  const list = imageListDocument({ observedAt: now, entries });
-  const sizeOf = (all: typeof list.images): bigint =>
+function keptSection({ kept }: ImagePlanJson): Html {
+  const sizeOf = (all: readonly KeptJson[]): bigint =>
     all.reduce((sum, it) => sum + it.sizeBytes, 0n);
-  const groups = [...Map.groupBy(list.images, ({ keptBy }) => keptBy?.code ?? "")].toSorted(
+  const groups = [...Map.groupBy(kept, ({ reason }) => reason.code)].toSorted(
     ([, one], [, other]) => compared(sizeOf(other), sizeOf(one)),
   );
   return section("kept", "What is kept and by which rule", [
@@ -196,7 +198,7 @@ function keptSection(entries: ReturnType<typeof entriesOf>, now: Instant): Html 
     groups.map(([code, members]) =>
       collapsed(
         `${imageKeep.title(code)}: ${counted(members.length, "image")}, ${humanBytes(sizeOf(members))}`,
-        htmlTable(keptImageColumns(list.observedAt), members),
+        htmlTable([...KEPT_COLUMNS, column<KeptJson>("ID", ({ id }) => id)], members),
       ),
     ),
   ]);
