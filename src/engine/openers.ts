@@ -30,7 +30,7 @@ import { stateOnDisk } from "./ledger.ts";
 import { logOf } from "./log.ts";
 import { keepRulesOf, openEngine, openNode } from "./node.ts";
 import { agentHolding, lockNode, onRuntimeOf, type Owner } from "./owner.ts";
-import { connect } from "./runtime.ts";
+import { connect, rejectFile } from "./runtime.ts";
 import type { ProcessWorld } from "./world.ts";
 
 const ANSWER_MS = 5_000;
@@ -218,6 +218,7 @@ async function socketFacts(named: string | null): Promise<readonly SocketFact[]>
 async function socketFact(endpoint: string): Promise<SocketFact> {
   try {
     const { probeEndpoint } = await import("../cri/discover.ts");
+    await rejectFile(endpoint, "--container-runtime-endpoint");
     const { name, version } = await probeEndpoint(endpoint);
     return { endpoint, answer: { kind: "runtime", name, version } };
   } catch (thrown) {

@@ -55,8 +55,8 @@ async function runtimeEndpoint(config: Config): Promise<string> {
   return (await probeEndpoint(named)).endpoint;
 }
 
-/** A file refuses connections as the socket of a stopped runtime does. */
-async function rejectFile(endpoint: string, flag: string): Promise<void> {
+/** A file refuses connections as the socket of a stopped runtime does. Throws `RuntimeError` `not-cri`. */
+export async function rejectFile(endpoint: string, flag: string): Promise<void> {
   const found = await stat(endpoint.slice("unix://".length)).catch(() => null);
   if (found === null || found.isSocket()) return;
   const what = found.isDirectory() ? "a directory" : "a file";

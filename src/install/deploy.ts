@@ -6,12 +6,7 @@ import openrc from "../../deploy/openrc" with { type: "text" };
 import prometheusRules from "../../deploy/prometheus-rules.yaml" with { type: "text" };
 import systemdUnit from "../../deploy/systemd-unit" with { type: "text" };
 
-export const deployFiles: Readonly<
-  Record<
-    "systemd-unit" | "openrc" | "cloud-config" | "daemonset" | "prometheus-rules" | "config",
-    string
-  >
-> = {
+export const deployFiles = {
   "systemd-unit": systemdUnit,
   openrc,
   "cloud-config": cloudConfig,
