@@ -3,12 +3,12 @@ import { ConfigError, type ConfigIssue, configIssue } from "../model/errors.ts";
 import type { Limits } from "../model/limits.ts";
 import type { LoopName } from "../model/pass.ts";
 import type { KubeletOptions } from "../model/ports.ts";
-import { duration, toMs } from "../model/time.ts";
+import { toMs } from "../model/time.ts";
 import { thresholdsOf } from "./eviction.ts";
 import { type FieldName, type Values } from "./fields.ts";
 import { besideKubelet } from "./kubelet.ts";
 import { type FlagText, type Settings, shown } from "./settings.ts";
-import { contradictions, warningsOf } from "./validate.ts";
+import { contradictions, impliedBy, warningsOf } from "./validate.ts";
 
 export interface Config extends Settings {
   readonly limits: Limits;
@@ -62,16 +62,16 @@ export function configOf(written: Written, isBeside: (rootDir: string | null) =>
   };
 }
 
-/** What `--compat kubelet` implies. */
-const KUBELET_IMPLIES = { bootGrace: duration(0n), collectForeign: true } as const;
-
-/** With the settings that `--compat kubelet` implies, which appear with its source. */
-function withImplied({ values, sources }: Settings): Settings {
-  if (values.compat !== "kubelet") return { values, sources };
-  const names = Object.keys(KUBELET_IMPLIES).map((name) => [name, sources.compat]);
+/** With what some settings imply, which appears with the source of these. */
+function withImplied(settings: Settings): Settings {
+  const { values, sources } = settings;
+  const implied = impliedBy(settings);
   return {
-    values: { ...values, ...KUBELET_IMPLIES },
-    sources: { ...sources, ...Object.fromEntries(names) },
+    values: { ...values, ...Object.fromEntries(implied.map(({ name, value }) => [name, value])) },
+    sources: {
+      ...sources,
+      ...Object.fromEntries(implied.map(({ name, by }) => [name, sources[by]])),
+    },
   };
 }
 

@@ -1,5 +1,5 @@
 /** One entry of the flag table: names, type, default, help and documentation. */
-import type { FieldType } from "./types.ts";
+import type { FieldType, FieldValue } from "./types.ts";
 
 export interface Field extends FieldEntry {
   readonly flag: string;
@@ -28,6 +28,10 @@ export interface FieldEntry {
   readonly commands?: readonly string[];
   /** A `KubeletConfiguration` has this field under the same name, and crigc adopts it. */
   readonly kubelet?: true;
+  /** By its value: what other fields then have, and nothing else. */
+  readonly implies?: Readonly<Record<string, Readonly<Record<string, FieldValue>>>>;
+  /** Values with which a kubelet on the node changes no default. */
+  readonly ownDefaults?: readonly string[];
   /** Invalid in configuration files. */
   readonly outsideFiles?: true;
 }
@@ -58,7 +62,7 @@ export const variablesOf = (field: Field): readonly string[] => [
 /** The default as shown in help: its text, or its words if it has none. */
 export const defaultWords = (field: Field): string => field.default ?? field.defaultWords ?? "none";
 
-/** Placeholder of the value in help: `PERCENT`, `none|kubelet`. */
+/** Placeholder of the value in help: `PERCENT`, `auto|cri|none`. */
 export const placeholderOf = ({ type, placeholder }: Field): string =>
   placeholder ?? type.placeholder;
 

@@ -2,8 +2,8 @@
 import { isMap } from "../model/values.ts";
 import type { Entry } from "./document.ts";
 import { isDiskSignal, isKnownSignal } from "./eviction.ts";
-import { fieldNames, fieldOf, isFieldName, type Values } from "./fields.ts";
-import type { Settings, Source } from "./settings.ts";
+import { type FieldName, fieldNames, fieldOf, isFieldName, type Values } from "./fields.ts";
+import { type Settings, shown, type Source } from "./settings.ts";
 import { parseDuration } from "./units.ts";
 
 const ADOPTED: readonly string[] = fieldNames.filter((name) => fieldOf(name).kubelet === true);
@@ -40,9 +40,12 @@ const BESIDE = {
   },
 } as const satisfies Partial<Values>;
 
-/** With the default thresholds beside a kubelet; `compat: kubelet` has the kubelet's own. */
-export function besideKubelet({ values, sources }: Settings): Settings {
-  if (values.compat === "kubelet") return { values, sources };
+/** With the default thresholds beside a kubelet. */
+export function besideKubelet(settings: Settings): Settings {
+  const { values, sources } = settings;
+  const isOwn = (name: FieldName): boolean =>
+    fieldOf(name).ownDefaults?.includes(shown(settings, name)) === true;
+  if (fieldNames.some(isOwn)) return settings;
   const source: Source = { kind: "kubelet", from: ["beside a kubelet"] };
   const unset = Object.entries(BESIDE).filter(
     ([name]) => isFieldName(name) && sources[name].kind === "default",

@@ -134,8 +134,8 @@ export const FLAG_TABLE = {
     minimumContainerTTLDuration: {
       type: duration("0s"),
       default: "0s",
-      help: "keep containers that ended within this duration",
-      doc: "With `--compat kubelet`, from creation.",
+      help: "keep dead containers created within this duration",
+      doc: "As in the kubelet, which does not count from their end.",
       commands: DECIDING,
     },
     maximumDeadContainersPerContainer: {
@@ -330,7 +330,9 @@ export const FLAG_TABLE = {
       type: choice("none", "kubelet"),
       default: "none",
       help: "make the kubelet's decisions",
-      doc: "`kubelet` implies `--boot-grace 0s` and `--collect-foreign`; contradicting flags are rejected.",
+      doc: "`kubelet` implies `--collect-foreign`, excludes a budget, and its default thresholds are the kubelet's.",
+      implies: { kubelet: { collectForeign: true, imageStoreBudget: null } },
+      ownDefaults: ["kubelet"],
     },
     dryRun: {
       type: boolean,

@@ -2,7 +2,14 @@
 import type { ConfigIssue } from "../model/errors.ts";
 import { whyIgnored, withoutGrace } from "./eviction.ts";
 import { dashed } from "./field.ts";
-import { type FieldName, fieldOf, namedInFull, type Values } from "./fields.ts";
+import {
+  type FieldName,
+  fieldNames,
+  fieldOf,
+  isFieldName,
+  namedInFull,
+  type Values,
+} from "./fields.ts";
 import { type Settings, shown } from "./settings.ts";
 
 export function contradictions(settings: Settings): readonly ConfigIssue[] {
@@ -18,7 +25,7 @@ export function contradictions(settings: Settings): readonly ConfigIssue[] {
       text: signal,
       message: `the soft threshold ${signal} has no grace period; set one with ${namedInFull("evictionSoftGracePeriod")}`,
     })),
-    ...(values.compat === "kubelet" ? compatIssues(settings) : []),
+    ...impliedIssues(settings),
   ];
 }
 
@@ -45,19 +52,21 @@ const COMPANIONS: readonly (readonly [FieldName, FieldName])[] = [
   ["kubeletClientKey", "kubeletClientCert"],
 ];
 
-/** Settings that contradict `--compat kubelet`. */
-function compatIssues(settings: Settings): readonly ConfigIssue[] {
-  const { values, sources } = settings;
-  const contradicting: readonly (readonly [FieldName, boolean])[] = [
-    ["bootGrace", values.bootGrace !== 0n],
-    ["collectForeign", !values.collectForeign],
-    ["imageStoreBudget", values.imageStoreBudget !== null],
-  ];
-  const compat = `${nameOf(settings, "compat")} kubelet${fromOf(settings, "compat")}`;
-  return contradicting
-    .filter(([name, contradicts]) => contradicts && sources[name].kind !== "default")
-    .map(([name]) => issueOf(settings, name, `contradicts ${compat}; leave one of them out`));
-}
+/** What the values of some fields imply of others. */
+export const impliedBy = (settings: Settings) =>
+  fieldNames.flatMap((by) =>
+    Object.entries(fieldOf(by).implies?.[shown(settings, by)] ?? {}).flatMap(([name, value]) =>
+      isFieldName(name) ? [{ by, name, value }] : [],
+    ),
+  );
+
+const impliedIssues = (settings: Settings): readonly ConfigIssue[] =>
+  impliedBy(settings)
+    .filter(({ name, value }) => !isDefault(settings, name) && settings.values[name] !== value)
+    .map(({ by, name }) => {
+      const other = `${nameOf(settings, by)} ${shown(settings, by)}${fromOf(settings, by)}`;
+      return issueOf(settings, name, `contradicts ${other}; leave one of them out`);
+    });
 
 const EVICTION = [
   "evictionHard",

@@ -27,14 +27,15 @@ describe("with --compat kubelet", () => {
     firstSeenWatched: watched(0n),
     lastUsedWatched: watched(hours(24)),
   });
-  const shown = async (words: readonly string[], known: ImageRecord = record, age = "0s") => {
+  const shown = async (words: readonly string[], known: ImageRecord = record, youngest = "0s") => {
     // Written five minutes ago.
     const ledger = aLedger({
       watched: watched(hours(72)),
       images: new Map([[image.id, known]]),
     });
     const { node } = openNodeOf({ snapshot: { images: [image] }, ledger });
-    const flags = ["--compat", "kubelet", "--minimum-image-ttl-duration", age, "-o", "json"];
+    const age = ["--minimum-image-ttl-duration", youngest, "--boot-grace", "0s"];
+    const flags = ["--compat", "kubelet", ...age, "-o", "json"];
     const { stdout, stderr } = await crigc([...words, ...flags], {
       open: { node, state: () => read(scratch()).reader },
     });

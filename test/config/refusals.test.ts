@@ -2,7 +2,6 @@
 
 import { expect, test } from "bun:test";
 
-import { seconds } from "../../src/model/time.ts";
 import { DROP_INS, faultsOf, FILE, kubelets, load, ours, type Sources } from "./loading.ts";
 
 const whole = (text: string): Sources => ({ files: { [FILE]: text } });
@@ -40,7 +39,6 @@ const refused: Readonly<Record<string, readonly (string | Sources)[]>> = {
     "--eviction-soft=imagefs.available<10%,memory.available<1Gi",
   ],
   "what contradicts --compat kubelet": [
-    "--compat=kubelet --boot-grace=1m",
     "--compat=kubelet --collect-foreign=false",
     "--compat=kubelet --image-store-budget=1Gi",
     { files: { [FILE]: ours("collectForeign: false") }, flags: [["compat", "kubelet"]] },
@@ -179,7 +177,7 @@ test.each([
 test.each([
   "--image-maximum-gc-age=2m1ns",
   "--minimum-image-ttl-duration=1ns",
-  "--compat=kubelet --boot-grace=0s",
+  "--compat=kubelet --boot-grace=1m",
   "--compat=kubelet --collect-foreign=true",
   "--compat=kubelet --image-store-budget=off",
   "--compat=kubelet --keep-loaded=true",
@@ -204,11 +202,8 @@ test("an unknown variable gives a warning with a suggestion", () => {
   ]);
 });
 
-test("compat kubelet collects foreign containers and has no boot grace", () => {
-  const config = load(sourcesOf("--compat=kubelet"));
-  expect(config.limits).toMatchObject({
-    ledger: { bootGrace: seconds(0) },
-    containers: { collectForeign: true },
-  });
-  expect(config.sources.bootGrace).toEqual({ kind: "flag", from: ["--compat"] });
+test("compat kubelet collects foreign containers", () => {
+  const { limits, sources } = load(sourcesOf("--compat=kubelet"));
+  expect(limits.containers.collectForeign).toBe(true);
+  expect(sources.collectForeign).toEqual({ kind: "flag", from: ["--compat"] });
 });

@@ -162,7 +162,7 @@ export const operandUsage = ({ name, choices, repeated }: Operand): string =>
 export const optionUsage = ({ name, placeholder }: CommandOption): string =>
   placeholder === null ? dashed(name) : `${dashed(name)} ${placeholder}`;
 
-/** `--compat none|kubelet`, `--keep-per-repository N`, `--dry-run`. */
+/** `--pod-source auto|kubelet-dir|cri|none`, `--keep-per-repository N`, `--dry-run`. */
 export const flagUsage = (field: Field): string =>
   dashed(field.flag) + (field.type.kind === "boolean" ? "" : ` ${placeholderOf(field)}`);
 
