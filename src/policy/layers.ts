@@ -4,7 +4,7 @@
  */
 
 import type { ChainId, ImageId } from "../model/ids.ts";
-import { atLeastZero, compared } from "../model/values.ts";
+import { compared } from "../model/values.ts";
 
 /** An image by the chain that ends with its last layer. */
 export interface LayeredImage {
@@ -22,13 +22,10 @@ const LAYERS_MAX = 1024;
 
 /** All layers from the first up to one of them. */
 interface Chain {
-  readonly id: ChainId;
   readonly below: Chain | null;
   readonly layers: number;
   /** Those that have all of these layers, smallest first. */
   readonly images: Member[];
-  /** About what the layers take together. */
-  sizeBytes: bigint;
 }
 
 interface Member extends LayeredImage {
@@ -52,17 +49,15 @@ export class Layers {
       this.#members.set(image.id, member);
       for (const chain of downFrom(end)) chain.images.push(member);
     }
-    for (const chain of this.#chains.values()) chain.sizeBytes = sizeOf(chain);
   }
 
   has(id: ImageId): boolean {
     return this.#members.has(id);
   }
 
-  /** The chain of all layers of an image, and their number; `null` if unknown. */
-  chainOf(id: ImageId): { readonly chain: ChainId; readonly layers: number } | null {
-    const end = this.#members.get(id)?.end;
-    return end === undefined ? null : { chain: end.id, layers: end.layers };
+  /** How many layers an image has; 0 if unknown. */
+  depthOf(id: ImageId): number {
+    return this.#members.get(id)?.end.layers ?? 0;
   }
 
   /** Other images that have all layers of this one. */
@@ -119,7 +114,7 @@ export class Layers {
     }
     for (const one of missing.toReversed()) {
       const layers: number = (below?.layers ?? 0) + 1;
-      below = { id: one, below, layers, images: [], sizeBytes: 0n };
+      below = { below, layers, images: [] };
       this.#chains.set(one, below);
     }
     return below;
@@ -128,15 +123,6 @@ export class Layers {
 
 function* downFrom(end: Chain | null): Generator<Chain> {
   for (let chain = end; chain !== null; chain = chain.below) yield chain;
-}
-
-/** That of the smallest image that ends here, else an equal share of what the smallest one has beyond the chain below. */
-function sizeOf({ images, below, layers }: Chain): bigint {
-  const smallest = images.find(({ end }) => end.layers === layers) ?? images[0];
-  if (smallest === undefined) return 0n;
-  const belowBytes = below?.sizeBytes ?? 0n;
-  const share = atLeastZero(smallest.sizeBytes - belowBytes);
-  return belowBytes + share / BigInt(smallest.end.layers - layers + 1);
 }
 
 /** One sequence of removals, of images that are there. */

@@ -58,7 +58,7 @@ test.each<[string, ChainParents]>([
   ["is not known to its first layer", new Map([[chainId("c"), chainId("b")]])],
 ])("an image whose chain %s is left out", (_, parents) => {
   const layers = new Layers([{ ...app, chain: chainId("c") }], parents);
-  expect([layers.has(app.id), layers.chainOf(app.id)]).toEqual([false, null]);
+  expect([layers.has(app.id), layers.depthOf(app.id)]).toEqual([false, 0]);
 });
 
 test("an image that is listed twice shares no layers with itself", () => {

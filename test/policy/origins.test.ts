@@ -87,7 +87,7 @@ describe("the layers of a node", () => {
   test("has the images whose layers are known", () => {
     const layers = layersOf([...images], remembered());
     expect(images.map(({ id }) => layers.has(id))).toEqual([true, true, false]);
-    expect(layers.chainOf(app!)).toEqual({ chain: chainId("b/l/a"), layers: 3 });
+    expect(layers.depthOf(app!)).toBe(3);
   });
 
   test("is built once for the same list and records, and again when more was learned", () => {

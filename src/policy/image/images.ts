@@ -183,7 +183,7 @@ function basesAfterTheirImages<Subject extends Ranked>(
   const placed = subjects.map((subject) => ({
     subject,
     place: places.get(subject.image.id) ?? 0,
-    depth: layers.chainOf(subject.image.id)?.layers ?? 0,
+    depth: layers.depthOf(subject.image.id),
   }));
   return placed
     .toSorted((one, other) => one.place - other.place || other.depth - one.depth)
