@@ -72,7 +72,7 @@ function configToAsk(context: CommandContext): Config {
 export const hold = command({
   name: "hold",
   summary: "pause garbage collection for a while",
-  doc: "Pauses periodic passes, gc (exit 7) and pressure reclaim; a removal in flight is finished. Survives reboots. A hold whose file cannot be read lasts until crigc release. A new hold replaces the old one.",
+  doc: "Pauses every pass (gc: exit 7); a removal in flight is finished. Survives reboots. A new hold replaces the old one.",
   operands: [operand("DURATION", "length of the hold, such as 90m, 2h30m or 1d")],
   options: [option("reason TEXT", "reason, shown in status", { mayBeEmpty: true })],
   changes: true,

@@ -16,7 +16,7 @@ import { forced, imageNamed, type Selected, selectedBy, SELECTION_OPTIONS } from
 export const gc = command({
   name: "gc",
   summary: "run one pass now: containers, sandboxes, logs, then images",
-  doc: "Removes what the agent would, also for a met eviction threshold, a soft one at once. Beside an agent, the agent runs it. Waits up to --runtime-request-timeout for another pass. --filter removes the selected unused images that no rule keeps, at any disk usage.",
+  doc: "Removes what the agent would, also for a met eviction threshold, a soft one at once. Waits up to --runtime-request-timeout for another pass. --filter removes the selected unused images that no rule keeps, at any disk usage.",
   options: SELECTION_OPTIONS,
   formats: DOCUMENT,
   changes: true,
@@ -31,7 +31,7 @@ export const gc = command({
 export const rm = command({
   name: "rm",
   summary: "remove the named images, if no rule keeps them",
-  doc: "REF is an ID, ID prefix, tag or digest; an image is removed with all its names, at any disk usage. The report names the rule that keeps an image (exit 5; 4 if only too young). If a REF matches nothing, removes nothing (exit 8).",
+  doc: "REF is an ID, ID prefix, tag or digest; an image is removed with all its names, at any disk usage. The report names the rule that keeps an image (exit 5; 4 if only too young).",
   operands: [operand("REF…", "an image", { completes: "image" })],
   formats: DOCUMENT,
   changes: true,

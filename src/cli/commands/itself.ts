@@ -30,7 +30,7 @@ const SCRIPTS: ReadonlyMap<string, string> = new Map(Object.entries(completionSc
 export const completion = command({
   name: "completion",
   summary: "print a completion script for bash, zsh or fish",
-  doc: "crigc install installs all three. Else save it as /etc/bash_completion.d/crigc, _crigc in a directory of zsh's fpath, or /etc/fish/completions/crigc.fish.",
+  doc: "crigc install installs all three.",
   operands: [operand("SHELL", "shell to complete in", { choices: [...SCRIPTS.keys()] })],
   ofItself: true,
   run: async ({ stdout, operands: [shell = ""] }) => {

@@ -77,7 +77,7 @@ export const keepTest = command({
 export const keepBaseline = command({
   name: "keep baseline",
   summary: "write today's images to baseline.list in the keep directory",
-  doc: "Lists each image by ID and tags: if a tag moves, both images are kept. Adds to an existing list. Writes nothing if the runtime lists no image (exit 3 with --once).",
+  doc: "Lists each image by ID and tags: if a tag moves, both images are kept. Adds to an existing list.",
   options: [
     option("once", "once per node, by a stamp in the state directory"),
     option("replace", "drop the existing lines of baseline.list"),

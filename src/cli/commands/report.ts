@@ -16,7 +16,7 @@ const PERIOD = hours(24 * 7);
 export const report = command({
   name: "report",
   summary: "write a self-contained HTML report of the node and its history",
-  doc: "Shows disk usage, images by repository, and what was removed, is kept and would go next, and why. If the node cannot be read, shows the history alone (exit 3).",
+  doc: "Shows disk usage, and what was removed, is kept and would go next, and why. If the node cannot be read, shows the history alone (exit 3).",
   options: [
     option("html FILE", "output file, or - for stdout", { completes: "file", required: true }),
   ],
