@@ -37,6 +37,8 @@ export const statePaths = ({
 export interface Fault {
   readonly path: string;
   readonly why: string;
+  /** What the user can do about it; "": crigc moves the file aside. */
+  readonly advice: string;
 }
 
 /** For reading; `null`: there is none. Throws if crigc must not use what has this name. */

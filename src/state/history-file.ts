@@ -16,7 +16,7 @@ import { promisify } from "node:util";
 
 import { rowJson } from "../model/exact-json.ts";
 import { parsedJson } from "../model/values.ts";
-import { isAbsent, reasonOf } from "../node/files.ts";
+import { asRoot, isAbsent, reasonOf } from "../node/files.ts";
 import {
   checkHead,
   type Fault,
@@ -135,7 +135,7 @@ function openHistory(places: StatePlaces, onFault: (fault: Fault) => void): read
       else files.set(ino, fd);
     } catch (thrown) {
       if (fd !== null) closeSync(fd);
-      onFault({ path, why: reasonOf(thrown) });
+      onFault({ path, why: reasonOf(thrown), advice: asRoot(thrown) });
     }
   }
   return [...files.values()];

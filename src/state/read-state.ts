@@ -4,6 +4,7 @@ import { StoreError } from "../model/errors.ts";
 import { imageId } from "../model/ids.ts";
 import { emptyLedger, type Ledger } from "../model/ledger.ts";
 import { fromRfc3339, type Instant } from "../model/time.ts";
+import { asRoot } from "../node/files.ts";
 import { type Fault, statePaths, type StatePlaces } from "./files.ts";
 import { historyLines } from "./history-file.ts";
 import { readLedger } from "./ledger-file.ts";
@@ -30,7 +31,7 @@ export function readState(places: StatePlaces, isOwner: boolean): FoundState {
       return readLedger(places, path);
     } catch (thrown) {
       if (!(thrown instanceof StoreError)) throw thrown;
-      faults.push({ path, why: thrown.message });
+      faults.push({ path, why: thrown.message, advice: asRoot(thrown.cause) });
       return null;
     }
   });

@@ -45,11 +45,10 @@ export type StateReader = ReturnType<typeof openReader>;
 export function openReader(options: ReaderOptions) {
   const { directory, notify, isOwner } = options;
   const { ledger, faults } = readState(options, isOwner);
-  for (const { path, why } of faults) {
+  for (const { path, why, advice } of faults) {
     const next = path === statePaths(options).ledger ? "; every image counts as new" : "";
-    notify(
-      `cannot use ${path}: ${why}${next}; the next crigc gc or crigc run moves the file aside`,
-    );
+    const last = advice === "" ? "; the next crigc gc or crigc run moves the file aside" : "";
+    notify(`cannot use ${path}: ${why}${advice}${next}${last}`);
   }
   const failure: StoreErrorKind | null = faults.length === 0 ? null : "corrupt";
   const raws = (kind: RecordKind, isWanted: (raw: RawRecord) => boolean): readonly RawRecord[] => {
