@@ -22,16 +22,16 @@ export const exit = {
 /** The meaning of each code, for help and documentation. */
 export const exitTable: Readonly<Record<number, string>> = {
   [exit.done]: "done, or nothing to do",
-  [exit.internal]: "internal error, or the result could not be written",
+  [exit.internal]: "internal error; output or a removal's record that could not be written",
   [exit.usage]:
     "invalid usage, configuration or keep rules; several runtimes answer and none was specified",
   [exit.runtime]:
     "runtime unreachable or too old, a list or stat failed, or capacity 0; log directories unreadable (the rest was done)",
   [exit.shortfall]:
-    "target not reached: too little can be freed (`futile`, `nothing-freed`), freed space not visible yet, or interrupted; images still too young, in the grace period after a boot, or a container being created",
+    "too little could be freed (`futile`, `nothing-freed`, `no-room`, or not visible yet), images too young, boot grace, a pod that is starting, or interrupted",
   [exit.partial]:
     "some removals failed or had no effect, the rest was done; a named image is in use or kept by a rule (rm)",
-  [exit.busy]: "a second run, or gc waited longer than --runtime-request-timeout for another pass",
+  [exit.busy]: "another process holds the node and does not accept the request, or a second run",
   [exit.held]: "on hold, which crigc release ends",
   [exit.unknown]:
     "unknown REF (explain, rm) or PATTERN (keep test), no agent (status), a failed check (doctor)",

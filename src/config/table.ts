@@ -372,7 +372,7 @@ export const FLAG_TABLE = {
       default: "2",
       placeholder: "LEVEL",
       help: "verbosity of the log, 0 to 5",
-      doc: "0 logs only warnings and errors, 5 explains every image.",
+      doc: "0 logs warnings, errors, recoveries, start and stop; 5 explains every image.",
       commands: REMOVING,
     },
   },

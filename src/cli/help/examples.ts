@@ -12,7 +12,7 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   run: all(
     ["crigc run", "collect as the configuration says"],
     ["crigc run --dry-run", "log what it would remove"],
-    ["crigc run --metrics-bind-address 127.0.0.1:9465", "serve metrics"],
+    ["crigc run --metrics-bind-address 127.0.0.1:9419", "serve metrics"],
   ),
   gc: all(
     ["crigc gc --dry-run", "show what a pass would remove"],
