@@ -95,7 +95,7 @@ export const runtimeOf = ({ name }: Pick<RuntimeInfo, "name">): Traits =>
 
 interface Distribution {
   readonly name: string;
-  /** Of its own containerd. */
+  /** Of the containerd that it runs itself. */
   readonly sockets: readonly string[];
   readonly kubeletRoot: string;
   readonly kubeletConfigs: readonly string[];

@@ -97,7 +97,7 @@ export class Announcer {
   }
 }
 
-/** Bytes and inodes that are short are two conditions; a ghost is told once anyway. */
+/** Missing bytes and missing inodes are two conditions. A ghost is announced once in any case. */
 const keyOfEvent = ({ reason, message }: Event): string =>
   reason === "GhostImage"
     ? message

@@ -19,7 +19,7 @@ interface EndFacts {
   readonly outcome: PassOutcome;
   /** `plan`: the plan says whether something is missing. */
   readonly exit: 0 | 3 | 4 | "plan";
-  /** Why an image half that ended so has failed, unless its error says more; absent: it has not failed. */
+  /** Why the pass over images counts as failed, if its error says no more; absent: it has not failed. */
   readonly failure?: string;
   /** The disk of the images is no longer short of space. */
   readonly isRelieved?: true;

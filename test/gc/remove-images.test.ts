@@ -129,7 +129,7 @@ describe("a pass for disk usage", () => {
     expect(fake.world.uptime - startNs < seconds(1)).toBe(true);
   });
 
-  test("waits ten seconds for space, and after a wait in vain for none within an hour", async () => {
+  test("waits ten seconds for space, and not again within an hour after a wait that brought none", async () => {
     const filesystem = aFilesystem({ availableBytes: 14n * GIB });
     const fake = aNode({ freesOnCommit: true, frees: () => 0n }, { filesystem });
     const waited = async () => {

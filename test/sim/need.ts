@@ -16,7 +16,7 @@ export function isNeeded(sim: Simulation, kind: PassKind | null): boolean {
   if (pressure) return free.inodes < 5_001n;
   if (maximumAge > 0n) return true;
   if (storeBudgetBytes === null) return false;
-  // A budget goes by the sizes that the runtime lists; it tells no layers here.
+  // The budget counts the sizes that the runtime lists; here it reports no layers.
   const listed = [...node.images.values()].reduce((sum, { image }) => sum + image.sizeBytes, 0n);
   return listed > storeBudgetBytes;
 }

@@ -172,7 +172,7 @@ function makeStrays(
   const links = node.containerLogsDirectory;
   const unknown = `${links}/orphan_default_app-${"0".repeat(64)}.log`;
   symlinkSync(`${orphan}/app/7.log`, unknown);
-  // To what is no container's log, to that of a container that was never started, and to another place.
+  // Links to a file that is not a container's log, to the log of a container that never started, and to another place.
   symlinkSync(`${orphan}/app/nowhere.log`, `${links}/orphan_default_app.log`);
   symlinkSync(`${web.logDirectory}/later/0.log`, `${links}/web_default_later.log`);
   symlinkSync(`${outside}/nowhere`, `${links}/else_default_app-${"1".repeat(64)}.log`);
