@@ -1,7 +1,7 @@
 // The completion scripts work in the shells that they are for, and the manual page is good roff.
 
 import { beforeAll, describe, expect, test } from "bun:test";
-import { symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 import { commands } from "../../../src/cli/dispatch.ts";
@@ -91,6 +91,18 @@ describe.each([
     expect(proposals(`crigc --config ${files}/f`)).toBe(`${files}/file.yaml ${folderProposed}`);
     expect(proposals(`crigc --state-dir ${files}/f`)).toBe(folderProposed);
   });
+});
+
+test("bash replaces what follows the last colon of an image's name, and leaves the shell's word breaks alone", () => {
+  const stub = put(folder, "stub/crigc", "#!/bin/sh\nprintf 'r.example:5000/app:1.2\\thelp\\n'\n");
+  chmodSync(stub, 0o755);
+  for (const [typed, wanted] of [
+    ["r.exa", "r.example:5000/app:1.2"],
+    ["r.example:", "5000/app:1.2"],
+    ["r.example:5000/app:1", "1.2"],
+  ] as const)
+    expect(PROPOSALS.bash(`${stub} rm ${typed}`)).toEqual([wanted]);
+  expect(readFileSync(script("bash"), "utf8")).not.toContain("COMP_WORDBREAKS");
 });
 
 test("zsh completes typed words", () => {
