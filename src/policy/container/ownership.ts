@@ -18,8 +18,8 @@ export interface Ownership {
 }
 
 /**
- * By label, else by the sandbox's own `metadata.uid`. A container belongs to its sandbox's pod, or, if its sandbox is
- * not listed, to that of its own label.
+ * A sandbox belongs to the pod of its label, else of its `metadata.uid`; a container to its sandbox's pod, or, while its
+ * sandbox is not listed, to the pod of the container's label.
  */
 export function ownership({ sandboxes }: Pick<Listed, "sandboxes">): Ownership {
   const byId = new Map(sandboxes.map((sandbox) => [sandbox.id, sandbox]));
