@@ -14,7 +14,7 @@ await using demo = await demonstration(MINIMUM_AGE_S);
 await demo.output("gc", "--images");
 await demo.grow();
 demo.pullOneMore();
-const plan = await screen("plan");
+const plan = await screen("plan", "--images");
 const explain = await screen("explain", "registry.example/shop/migrate:v7");
 
 const path = join(top, "README.md");

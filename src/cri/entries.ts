@@ -39,7 +39,7 @@ interface CacheOptions<M extends ListMethod, Item> {
 
 /**
  * For one list of one runtime. Entries are recognised by the SHA-256 of their bytes, because authors of pods and images
- * control parts of them: a fast hash, even one with a secret seed, proves nothing (docs/decisions/0007).
+ * control parts of them: a fast hash, even one with a secret seed, proves nothing (docs/decisions/0003).
  *
  * Entries that a list no longer has are dropped. Lists with the same entries in any order (containerd's is random) are
  * the same array, so that results derived from a whole list can be cached by it too.
