@@ -8,7 +8,7 @@ import type { CommandRequest } from "./engine/owner.ts";
 import { COMMIT_PROCESS } from "./engine/world.ts";
 import { codeOf, reasonOf } from "./node/files.ts";
 import { isBesideKubelet } from "./node/kubelet/pods.ts";
-import { ignoresHangup, Output } from "./node/process.ts";
+import { Output } from "./node/process.ts";
 import { screenOf } from "./report/terminal.ts";
 
 // Filled in by the build; a run from the sources has neither.
@@ -33,9 +33,7 @@ if (process.argv[2] === COMMIT_PROCESS) {
 }
 
 const stop = new AbortController();
-// A terminal that closes stops crigc as SIGTERM does, unless nohup protects it.
-const ending = ["SIGTERM", "SIGINT", ...(ignoresHangup() ? [] : (["SIGHUP"] as const))] as const;
-for (const name of ending) process.on(name, () => stop.abort());
+for (const name of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(name, () => stop.abort());
 // A closed pipe or a full disk behind stdout must not interrupt a pass.
 const stdout = new Output(process.stdout);
 const stderr = new Output(process.stderr);

@@ -63,8 +63,8 @@ function isWritable(path: string): boolean {
   }
 }
 
-/** Directories read in parallel: enough to keep a disk busy, few enough to share it. */
-const CONCURRENCY = 16;
+/** Entries read in parallel, on each of the first levels: enough to keep a disk busy, few enough to share it. */
+const CONCURRENCY = 4;
 /** Maximum depth of a reported directory; what is deeper counts towards its ancestor. */
 const SHOWN_DEPTH = 3;
 /** A directory is replaced by its subdirectories if these explain most of it. */
@@ -90,69 +90,48 @@ export async function walkDirectories(
   { withinMs, apart, most }: WalkOptions,
   signal: AbortSignal,
 ): Promise<DirectoryWalk> {
-  const start = await lstat(root, { bigint: true }).catch(() => null);
+  const factsOf = (path: string) => lstat(path, { bigint: true }).catch(() => null);
+  const start = await factsOf(root);
   if (start === null) return { complete: false, directories: [], bytes: 0n };
   const endsAt = performance.now() + withinMs;
   let complete = true;
-  const isOver = (): boolean => {
-    complete &&= !signal.aborted && performance.now() < endsAt;
-    return !complete;
-  };
-  const excluded = new Set(apart);
   const linked = new Set<bigint>();
-  const sizes = new Map<string, bigint>();
-  let ownFiles = 0n;
-  let level = [root];
-  for (let depth = 0; level.length > 0 && !isOver(); depth += 1) {
-    const below: string[] = [];
-    const bytesOf = async (path: string, isDirectory: boolean): Promise<bigint> => {
-      const found = excluded.has(path)
-        ? null
-        : await lstat(path, { bigint: true }).catch(() => null);
-      if (found === null || found.dev !== start.dev) return 0n;
-      const bytes = found.blocks * 512n;
-      if (isDirectory) below.push(path);
-      else if (found.nlink > 1n && linked.has(found.ino)) return 0n;
-      else if (found.nlink > 1n) linked.add(found.ino);
-      if (isDirectory) return bytes;
-      if (bytes >= FILE_SHOWN_BYTES && depth <= SHOWN_DEPTH) sizes.set(path, bytes);
-      else if (depth === 0) ownFiles += bytes;
-      return bytes;
-    };
-    await mapBounded(level, CONCURRENCY, async (path) => {
-      if (isOver()) return;
-      let bytes = 0n;
-      for (const entry of await readdir(path, { withFileTypes: true }).catch(() => [])) {
-        if (isOver()) break;
-        bytes += await bytesOf(join(path, entry.name), entry.isDirectory());
-      }
-      // The directory and its ancestors, as far as they are reported.
-      for (let [at, up] = [path, depth]; up >= 0; [at, up] = [parentOf(at), up - 1])
-        if (up <= SHOWN_DEPTH) sizes.set(at, (sizes.get(at) ?? 0n) + bytes);
+
+  /** What is in a directory: all of it, and what is worth a line. */
+  async function within(directory: string, depth: number): Promise<Within> {
+    const sum: Within = { bytes: 0n, files: 0n, shown: [] };
+    const entries = await readdir(directory, { withFileTypes: true }).catch(() => []);
+    await mapBounded(entries, depth < SHOWN_DEPTH ? CONCURRENCY : 1, async (entry) => {
+      complete &&= !signal.aborted && performance.now() < endsAt;
+      const path = join(directory, entry.name);
+      const facts = complete && !apart.includes(path) ? await factsOf(path) : null;
+      if (facts === null || facts.dev !== start?.dev || linked.has(facts.ino)) return;
+      if (!entry.isDirectory() && facts.nlink > 1n) linked.add(facts.ino);
+      const inside = entry.isDirectory() ? await within(path, depth + 1) : null;
+      const bytes = facts.blocks * 512n + (inside?.bytes ?? 0n);
+      sum.bytes += bytes;
+      if (depth >= SHOWN_DEPTH) return;
+      const deeper = inside?.shown ?? [];
+      const explained = deeper.reduce((total, it) => total + it.bytes, 0n);
+      if (explained > 0n && explained * 100n >= bytes * EXPLAINED_PERCENT)
+        sum.shown.push(...deeper);
+      else if (inside !== null || bytes >= FILE_SHOWN_BYTES) sum.shown.push({ path, bytes });
+      else sum.files += bytes;
     });
-    level = below;
+    return sum;
   }
-  const directories = [...explained(sizes, root), { path: root, bytes: ownFiles }]
-    .filter(({ bytes }) => bytes > 0n)
+
+  const { bytes, files, shown } = await within(root, 0);
+  const directories = [...shown, { path: root, bytes: files }]
+    .filter((it) => it.bytes > 0n)
     .toSorted((one, other) => compared(other.bytes, one.bytes))
     .slice(0, most);
-  return { complete, directories, bytes: sizes.get(root) ?? 0n };
+  return { complete, directories, bytes };
 }
 
-/** The directories below the root; one that its subdirectories explain is replaced by them. */
-function explained(sizes: ReadonlyMap<string, bigint>, root: string): readonly DirectorySize[] {
-  const within = Map.groupBy(
-    Array.from(sizes, ([path, bytes]) => ({ path, bytes })).filter(({ path }) => path !== root),
-    ({ path }) => parentOf(path),
-  );
-  const below = (path: string): readonly DirectorySize[] =>
-    (within.get(path) ?? []).flatMap((one) => {
-      const deeper = below(one.path);
-      const sum = deeper.reduce((total, { bytes }) => total + bytes, 0n);
-      const isExplained = deeper.length > 0 && sum * 100n >= one.bytes * EXPLAINED_PERCENT;
-      return isExplained ? deeper : [one];
-    });
-  return below(root);
+interface Within {
+  bytes: bigint;
+  /** Of files that are not worth a line of their own. */
+  files: bigint;
+  readonly shown: DirectorySize[];
 }
-
-const parentOf = (path: string): string => path.slice(0, Math.max(1, path.lastIndexOf("/")));

@@ -4,24 +4,16 @@ import { type BigIntStatsFs, constants, openSync } from "node:fs";
 import { open, readFile, stat, statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 
-import { HostError, messageOf } from "../model/errors.ts";
+import { messageOf } from "../model/errors.ts";
 import type { DiskReader, ReportedFilesystem, ReportedFilesystems } from "../model/ports.ts";
 import type { DiskReading, Filesystem, FilesystemRole } from "../model/snapshot.ts";
-import { timer } from "./clock.ts";
-import { mountIdIn } from "./directory.ts";
 import { hostError } from "./files.ts";
 import { syncfs } from "./libc.ts";
-
-/** A local filesystem answers in microseconds; a network one that hangs must not block a pass forever. */
-const ANSWER_MS = 10_000;
 
 /** `rootDirectory`: the kubelet's, which makes its filesystem `nodefs`; read each time, because kubelets come and go. */
 export function diskOf(rootDirectory: () => string): DiskReader {
   return {
-    measure: async (path) => {
-      const fs = await statOf(path);
-      return readingOf(fs);
-    },
+    measure: (path) => measured(path, () => readingIn(path)),
     filesystems: async (reported) => {
       const byDevice = new Map<string, Filesystem>();
       const places = new Map<string, Pick<Filesystem, "unmeasured"> & Mount & DiskReading>();
@@ -90,18 +82,24 @@ function withUse(filesystem: Filesystem, { role, usedBytes, inodesUsed }: Use): 
 const added = (sum: bigint | null, bytes: bigint | null): bigint | null =>
   bytes === null ? sum : (sum ?? 0n) + bytes;
 
-const placeOf = async (path: string): Promise<Mount & DiskReading> => ({
-  ...readingOf(await statOf(path)),
-  ...(await withinDeadline(path, () => mountOf(path))),
-});
+const placeOf = (path: string): Promise<Mount & DiskReading> =>
+  measured(path, async () => ({ ...(await readingIn(path)), ...(await mountOf(path)) }));
 
-async function statOf(path: string): Promise<BigIntStatsFs> {
-  if (!path.startsWith("/"))
-    throw new HostError(
+const readingIn = async (path: string): Promise<DiskReading> =>
+  readingOf(await statfs(path, { bigint: true }));
+
+async function measured<T>(path: string, measure: () => Promise<T>): Promise<T> {
+  try {
+    if (!path.startsWith("/")) throw new Error("it is not an absolute path");
+    return await measure();
+  } catch (error) {
+    throw hostError(
       "stat",
-      `cannot measure the filesystem of "${path}": it is not an absolute path; check what the runtime reports in ImageFsInfo`,
+      error,
+      (why) =>
+        `cannot measure the filesystem of "${path}": ${why}; check that the directory exists and is mounted`,
     );
-  return withinDeadline(path, () => statfs(path, { bigint: true }));
+  }
 }
 
 /** Counts are in fragments, not in blocks of the preferred size; the two differ on network and user-space filesystems. */
@@ -146,19 +144,15 @@ const OPEN_PATH_ONLY = 0o10000000 | constants.O_RDONLY;
 
 /** The mount through which a path is seen, according to the kernel rather than guessed from prefixes of paths. */
 async function mountOf(path: string): Promise<Mount> {
-  {
-    await using handle = await open(path, OPEN_PATH_ONLY);
-    const id = mountIdIn(await readProc(`/proc/self/fdinfo/${handle.fd}`));
-    const mount =
-      id === undefined ? null : findMount(await readProc("/proc/self/mountinfo"), Number(id));
-    if (mount !== null) return mount;
-  }
-  // The kernel's 64-bit device number as `major:minor`: 12 + 20 bits each, interleaved.
-  const { dev } = await stat(path, { bigint: true });
-  const major = ((dev >> 8n) & 0xfffn) | ((dev >> 32n) & ~0xfffn);
-  const minor = BigInt.asUintN(32, (dev & 0xffn) | ((dev >> 12n) & ~0xffn));
-  return { device: `${major}:${minor}`, mountpoint: path };
+  await using handle = await open(path, OPEN_PATH_ONLY);
+  const id = mountIdIn(await readProc(`/proc/self/fdinfo/${handle.fd}`));
+  const mount = id === undefined ? null : findMount(await readProc("/proc/self/mountinfo"), id);
+  return mount ?? { device: `${(await stat(path)).dev}`, mountpoint: path };
 }
+
+/** The mount of an open file, in the text of its `/proc/self/fdinfo`. */
+export const mountIdIn = (fdinfo: string): string | undefined =>
+  /^mnt_id:\s*(\d+)$/m.exec(fdinfo)?.[1];
 
 const readProc = (path: string): Promise<string> => readFile(path, "utf8").catch(() => "");
 
@@ -168,62 +162,16 @@ export interface Mount {
   readonly mountpoint: string;
 }
 
-/** The mount with this ID, or `null`. Parses only its own line: a node has a thousand others. */
-export function findMount(mountinfo: string, id: number): Mount | null {
-  const start = `\n${mountinfo}`.indexOf(`\n${id} `);
-  if (start < 0) return null;
-  const end = mountinfo.indexOf("\n", start);
-  return parseMount(mountinfo.slice(start, end < 0 ? undefined : end));
-}
-
-/** `ID PARENT MAJOR:MINOR ROOT MOUNTPOINT OPTIONS [TAG…] - TYPE SOURCE SUPEROPTIONS`; `null` for any other text. */
-export function parseMount(line: string): Mount | null {
-  const [id = "", , device = "", , mountpoint, ...rest] = line.split(" ");
-  // A lone dash ends the options and tags; no field can be one, since spaces are escaped.
-  if (!/^\d+$/.test(id) || !/^\d+:\d+$/.test(device) || !rest.includes("-", 1)) return null;
-  if (mountpoint === undefined) return null;
+/** `ID PARENT MAJOR:MINOR ROOT MOUNTPOINT OPTIONS [TAG…] - TYPE SOURCE SUPEROPTIONS`; `null`: no such line. */
+export function findMount(mountinfo: string, id: string): Mount | null {
+  const line = new RegExp(`(?:^|\\n)${id} \\d+ (\\d+:\\d+) [^ \\n]+ ([^ \\n]+) [^\\n]* - `);
+  const [, device, escaped] = line.exec(mountinfo) ?? [];
+  if (device === undefined || escaped === undefined) return null;
   // The kernel writes space, tab, newline, backslash and `#` as a backslash and three octal digits, byte by byte.
-  const plain = mountpoint.replace(/\\([0-3][0-7]{2})/g, (_, octal: string) =>
+  const mountpoint = escaped.replace(/\\([0-3][0-7]{2})/g, (_, octal: string) =>
     String.fromCharCode(Number.parseInt(octal, 8)),
   );
-  return { device, mountpoint: plain };
-}
-
-const unanswered = new Set<string>();
-
-/**
- * Asks one call about a path, which may never be answered (statfs on a dead network share), with a deadline and
- * crigc's own error message. Asks nothing more about the path until an answer comes, because each call would block
- * another thread forever.
- */
-export async function withinDeadline<T>(
-  path: string,
-  call: () => Promise<T>,
-  withinMs = ANSWER_MS,
-): Promise<T> {
-  const returned = new AbortController();
-  try {
-    if (unanswered.has(path)) throw new Error("an earlier call is still pending");
-    const answer = call();
-    const note = (): void => {
-      returned.abort();
-      unanswered.delete(path);
-    };
-    answer.then(note, note);
-    const late = timer.sleep(withinMs, returned.signal).then(() => {
-      if (returned.signal.aborted) return answer;
-      unanswered.add(path);
-      throw new Error(`no answer within ${withinMs} ms`);
-    });
-    return await Promise.race([answer, late]);
-  } catch (error) {
-    throw hostError(
-      "stat",
-      error,
-      (why) =>
-        `cannot measure the filesystem of ${path}: ${why}; check that the directory exists and is mounted`,
-    );
-  }
+  return { device, mountpoint };
 }
 
 /** Space that has not appeared by then appears with a later commit. */
@@ -241,21 +189,18 @@ export function commitBy(
   return async (path) => {
     // A process that hangs cannot be killed, so there is at most one for each path.
     if (running.has(path)) return;
-    const ended = new AbortController();
     try {
       const child = Bun.spawn([...command, path], {
         stdio: ["ignore", "ignore", "ignore"],
         cwd: "/",
         env: {},
+        timeout: limitMs,
+        killSignal: "SIGKILL",
       });
       running.add(path);
       child.unref();
-      void child.exited.then(() => {
-        running.delete(path);
-        ended.abort();
-      });
-      await timer.sleep(limitMs, ended.signal);
-      if (!ended.signal.aborted) child.kill("SIGKILL");
+      const ended = child.exited.then(() => running.delete(path));
+      await Promise.race([ended, Bun.sleep(limitMs)]);
     } catch {
       // Without another process, space appears with the filesystem's own commit.
     }

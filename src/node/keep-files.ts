@@ -33,9 +33,8 @@ interface Rules {
   readonly problems: readonly KeepProblem[];
 }
 
-/** A list of images has some hundred lines; anything beyond these limits is not one. */
+/** A list of images has some hundred lines; anything beyond this limit is not one. */
 const FILE_BYTES_MAX = 4 * 1024 * 1024;
-const FILES_MAX = 1000;
 
 export async function readKeepRules(request: KeepRulesRequest): Promise<KeepRules> {
   const { patterns, infraImages, parsePattern } = request;
@@ -83,10 +82,6 @@ async function rulesOfDirectory(request: KeepRulesRequest): Promise<Rules> {
       "the directory no longer exists, but had keep rules: restore it, or create it empty to drop them",
     );
   }
-  if (names.length > FILES_MAX)
-    return fault(
-      `the directory has ${names.length} files; the maximum is ${FILES_MAX}: merge them`,
-    );
   const found = await Promise.all(
     names.map((name) => rulesOfFile(join(directory, name), parseFile)),
   );

@@ -3,6 +3,7 @@
 import { dlopen, ptr, read } from "bun:ffi";
 
 import { messageOf } from "../model/errors.ts";
+import { once } from "../model/values.ts";
 
 type FlockResult =
   | { readonly kind: "locked" }
@@ -10,17 +11,13 @@ type FlockResult =
   | { readonly kind: "held" }
   | { readonly kind: "failed"; readonly errno: number };
 
-/** Tries once to take an advisory lock on an open file. */
+/** Tries to take an advisory lock on an open file. */
 export function tryFlock(fd: number, mode: "exclusive" | "shared" = "exclusive"): FlockResult {
   const { flock } = libc();
-  for (let attempt = 0; attempt < 8; attempt += 1) {
-    if (flock(fd, (mode === "shared" ? lockShared : lockExclusive) | lockNonBlocking) === 0)
-      return { kind: "locked" };
-    const code = errno();
-    if (code === wouldBlock) break;
-    if (code !== interrupted) return { kind: "failed", errno: code };
-  }
-  return { kind: "held" };
+  const operation = (mode === "shared" ? lockShared : lockExclusive) | lockNonBlocking;
+  if (flock(fd, operation) === 0) return { kind: "locked" };
+  const code = errno();
+  return code === wouldBlock ? { kind: "held" } : { kind: "failed", errno: code };
 }
 
 /** Drops the lock for every copy of the descriptor: a child has one for the moment between fork and exec. */
@@ -48,7 +45,6 @@ const lockExclusive = 2;
 const lockNonBlocking = 4;
 const lockRelease = 8;
 const wouldBlock = 11;
-const interrupted = 4;
 const clockMonotonic = 1;
 
 function errno(): number {
@@ -66,21 +62,15 @@ const signatures = {
 // musl's loader answers to every name of libc with itself, so the first one works there too.
 const names = ["libc.so.6", "libc.musl-x86_64.so.1", "libc.musl-aarch64.so.1"] as const;
 
-type Libc = ReturnType<typeof open>["symbols"];
-const open = (name: string) => dlopen(name, signatures);
-let loaded: Libc | null = null;
-
 /** Opened on first use, because most commands do not need it; takes 0.2 ms. */
-function libc(): Libc {
-  if (loaded !== null) return loaded;
+const libc = once(() => {
   const failures: string[] = [];
   for (const name of names) {
     try {
-      loaded = open(name).symbols;
-      return loaded;
+      return dlopen(name, signatures).symbols;
     } catch (error) {
       failures.push(messageOf(error));
     }
   }
   throw new Error(`cannot open libc: ${failures.join("; ")}`);
-}
+});

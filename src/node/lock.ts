@@ -117,12 +117,13 @@ export function stateDirectory(path: string): string | null {
  * The real directory of an endpoint's socket, so that `/var/run/x.sock` and `unix:///run/x.sock` are one, whether the socket
  * exists or not: it is absent while its runtime restarts.
  */
-export const socketDirectory = (endpoint: string): string =>
-  dirname(realPath(endpoint.replace(/^unix:(\/\/)?/, "")));
+export const socketDirectory = (endpoint: string): string => dirname(realSocket(endpoint));
 
 /** Whether two endpoints are one socket. */
 export const isSameSocket = (one: string, other: string): boolean =>
-  realPath(one.replace(/^unix:(\/\/)?/, "")) === realPath(other.replace(/^unix:(\/\/)?/, ""));
+  realSocket(one) === realSocket(other);
+
+const realSocket = (endpoint: string): string => realPath(endpoint.replace(/^unix:(\/\/)?/, ""));
 
 /** `null`: held. Needs only the right to read the directory, so it works through read-only mounts. */
 function tryLock(directory: string): Lock | null {

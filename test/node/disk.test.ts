@@ -4,14 +4,7 @@ import { join } from "node:path";
 
 import fc from "fast-check";
 
-import {
-  commitBy,
-  commitHere,
-  diskOf,
-  findMount,
-  parseMount,
-  withinDeadline,
-} from "../../src/node/disk.ts";
+import { commitBy, commitHere, diskOf, findMount } from "../../src/node/disk.ts";
 import { failureOf } from "../support/failure.ts";
 import { scratch } from "../support/scratch.ts";
 
@@ -155,17 +148,17 @@ test.each([
   "27 1 254:0 / / rw,relatime",
   "x 1 254:0 / / rw - a b c",
 ])("%j is not a mount", (line) => {
-  expect(parseMount(line)).toBeNull();
+  expect(findMount(line, "27")).toBeNull();
 });
 
 test("a mount is found by its full ID, on any line", () => {
   const text = `${root}\n${bind}\n${overlay}\n`;
-  expect(findMount(text, 27)?.mountpoint).toBe("/");
-  expect(findMount(text, 136)?.mountpoint).toBe("/mnt/image store");
-  expect(findMount(text, 140)?.device).toBe("0:52");
-  expect(findMount(text, 36)).toBeNull();
-  expect(findMount(text, 1)).toBeNull();
-  expect(findMount("", 1)).toBeNull();
+  expect(findMount(text, "27")?.mountpoint).toBe("/");
+  expect(findMount(text, "136")?.mountpoint).toBe("/mnt/image store");
+  expect(findMount(text, "140")?.device).toBe("0:52");
+  expect(findMount(text, "36")).toBeNull();
+  expect(findMount(text, "1")).toBeNull();
+  expect(findMount("", "1")).toBeNull();
 });
 
 test("every mount point is read back as the kernel wrote it", () => {
@@ -175,39 +168,10 @@ test("every mount point is read back as the kernel wrote it", () => {
     fc.property(fc.string({ unit: "grapheme" }), (name) => {
       const mountpoint = `/${name.replaceAll("\0", "")}`;
       const line = `1 2 3:4 / ${escaped(mountpoint)} rw shared:1 - tmpfs none rw`;
-      expect(parseMount(line)?.mountpoint).toBe(mountpoint);
+      expect(findMount(line, "1")?.mountpoint).toBe(mountpoint);
     }),
   );
 });
-
-test("a late answer is an error with the deadline", async () => {
-  expect(await withinDeadline("/in-time", async () => 3, 50)).toBe(3);
-  const never = new Promise(() => undefined);
-  expect(String(await failureOf(withinDeadline("/late", () => never, 5)))).toContain("within 5 ms");
-});
-
-test.each(["answered", "failed"])(
-  "an unanswered call is not repeated until it has %s",
-  async (end) => {
-    const path = `/${end}`;
-    const call = Promise.withResolvers<number>();
-    expect(String(await failureOf(withinDeadline(path, () => call.promise, 5)))).toContain(
-      "within 5 ms",
-    );
-    let isRepeated = false;
-    const repeat = async (): Promise<number> => {
-      isRepeated = true;
-      return 2;
-    };
-    expect(String(await failureOf(withinDeadline(path, repeat, 5)))).toContain("still pending");
-    expect(isRepeated).toBeFalse();
-    expect(await withinDeadline("/other", async () => 7, 5)).toBe(7);
-    if (end === "answered") call.resolve(1);
-    else call.reject(new Error("it is gone"));
-    await call.promise.catch(() => undefined);
-    expect(await withinDeadline(path, repeat, 5)).toBe(2);
-  },
-);
 
 test("a hanging process is awaited up to the limit, and not started twice for one path", async () => {
   const commit = commitBy(["sh", "-c", 'kill -STOP $$ "$@"'], 100);

@@ -3,13 +3,7 @@
 
 import { expect, jest, spyOn, test } from "bun:test";
 
-import {
-  compileWhenBusy,
-  growthCollector,
-  ignoresHangup,
-  shrinkOnceSettled,
-} from "../../src/node/process.ts";
-import { put, scratch } from "../support/scratch.ts";
+import { compileWhenBusy, growthCollector, shrinkOnceSettled } from "../../src/node/process.ts";
 
 /** A collector, and the numbers of its checks and collections; each collection frees 10 MiB. */
 function processOf(residentMib: number | null) {
@@ -76,14 +70,4 @@ test.each([
   );
   for (let call = 0; call < calls; call += 1, nowMs += pauseMs) called(weight);
   expect(compiled).toBe(expected);
-});
-
-test.each([
-  ["under nohup ignores a closing terminal", "SigIgn:\t0000000000000001\n", true],
-  ["that ignores another signal ends with its terminal", "SigIgn:\t0000000000001000\n", false],
-  ["without a mask of signals ends with its terminal", "Name:\tcrigc\n", false],
-] as const)("a process %s", (_, status, ignored) => {
-  const proc = scratch();
-  put(proc, "self/status", status);
-  expect(ignoresHangup(proc)).toBe(ignored);
 });

@@ -8,7 +8,7 @@ import { printedText } from "../../config/values.ts";
 import { ConfigError, HostError, messageOf, RuntimeError } from "../../model/errors.ts";
 import type { Limits, Threshold } from "../../model/limits.ts";
 import type { Filesystem } from "../../model/snapshot.ts";
-import type { KubeletFact } from "../../node/kubelet/config-file.ts";
+import type { KubeletFact } from "../../node/kubelet/pods.ts";
 import {
   type DoctorCheck,
   doctorDocument,

@@ -1,6 +1,7 @@
-// Reads the pods of this node from the pod source, the marks of their containers, and signs of a kubelet; policy judges
-// what they mean.
+// The kubelet beside crigc: its pods and the marks of their containers, and what shows that there is one; policy judges what
+// they mean.
 
+import { readFileSync, statSync } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 
@@ -10,7 +11,7 @@ import { type PodUid, podUid } from "../../model/ids.ts";
 import type { PodDirectory, PodReading, PodSource } from "../../model/snapshot.ts";
 import { type Instant, instant } from "../../model/time.ts";
 import { mapBounded } from "../../model/values.ts";
-import { hostError, isAbsent, mayExist, namesIn, procText } from "../files.ts";
+import { hostError, isAbsent, mayExist, namesIn, procText, reasonOf } from "../files.ts";
 
 export interface PodSourceOptions {
   readonly source: "auto" | PodSource | "none";
@@ -172,4 +173,31 @@ function kubeletProcesses(root: string): readonly string[] {
       const name = procText(join(proc, pid, "comm")).trim();
       return programs.has(name) ? [`process ${pid} (${name})`] : [];
     });
+}
+
+const FILE_BYTES_MAX = 1024 * 1024;
+
+export interface KubeletFact {
+  /** What suggests a kubelet on this node. */
+  readonly signs: readonly string[];
+  /** The first configuration file that exists; its text is `null`, with the reason, if it cannot be read. */
+  readonly file: {
+    readonly path: string;
+    readonly text: string | null;
+    readonly why: string;
+  } | null;
+}
+
+export function kubeletFact(rootDirectory: string, root = "/"): KubeletFact {
+  for (const path of distributions.flatMap(({ kubeletConfigs }) => kubeletConfigs)) {
+    const signs = [...kubeletSigns(root, rootDirectory), path];
+    try {
+      if (statSync(join(root, path)).size > FILE_BYTES_MAX) throw new Error("it is too large");
+      const text = readFileSync(join(root, path), "utf8");
+      return { signs, file: { path, text, why: "" } };
+    } catch (error) {
+      if (!isAbsent(error)) return { signs, file: { path, text: null, why: reasonOf(error) } };
+    }
+  }
+  return { signs: kubeletSigns(root, rootDirectory), file: null };
 }

@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 
 import { kubeletChecks } from "../../../src/cli/commands/doctor.ts";
 import type { Filesystem } from "../../../src/model/snapshot.ts";
-import type { KubeletFact } from "../../../src/node/kubelet/config-file.ts";
+import type { KubeletFact } from "../../../src/node/kubelet/pods.ts";
 import { kubelets, load } from "../../config/loading.ts";
 import { aFilesystem, GIB } from "../../support/build/values.ts";
 
