@@ -154,7 +154,7 @@ export const reserveLackOf = ({ reservedBytes = 0n, freeBytes }: Filesystem): bi
 
 // Futility
 
-/** `unusedBytes`: the sizes of the unused images, each layer once. */
+/** `unusedBytes`: the sizes of the unused images. No more is certain of them: nothing tells how much of it they share. */
 export function futilityOf(
   target: DiskTarget,
   filesystem: Filesystem,
@@ -201,7 +201,9 @@ export function boundOf({
 }): bigint {
   const { sizePercentMax, countsStore } = runtimeOf(runtime);
   const bySizes = (unusedBytes * sizePercentMax) / 100n;
-  const byStore = usedBytes === null || !countsStore ? bySizes : usedBytes + unusedBytes;
+  if (usedBytes === null || !countsStore) return bySizes;
+  // Its store holds each layer twice: as it was pulled, which takes no more than unpacked, and unpacked.
+  const byStore = usedBytes + smaller(unusedBytes, usedBytes);
   return smaller(byStore, bySizes);
 }
 

@@ -124,7 +124,7 @@ function futilityOfTargets(
       const unused = images().flatMap(({ image }) => (usage.users.has(image.id) ? [] : [image]));
       const given = {
         snapshot,
-        unusedBytes: layers.sizeOf(unused),
+        unusedBytes: unused.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0n),
         breakdown: breakdownOf(filesystem, { ...snapshot, layers }),
       };
       judged.set(target, futilityOf(target, filesystem, given));

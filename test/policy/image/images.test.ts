@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { chainId } from "../../../src/model/ids.ts";
 import type { ImageLimits } from "../../../src/model/limits.ts";
 import type { ImageTarget } from "../../../src/model/plan.ts";
-import type { Filesystem, Snapshot } from "../../../src/model/snapshot.ts";
+import type { Filesystem, Image, Snapshot } from "../../../src/model/snapshot.ts";
 import { hours, minutes, watched } from "../../../src/model/time.ts";
 import type { Facts } from "../../../src/policy/facts.ts";
 import { rememberOrigins } from "../../../src/policy/origins.ts";
@@ -29,6 +29,15 @@ const disk = (availableGib: bigint, imageUsedGib: bigint | null = 60n) =>
     imageUsedBytes: imageUsedGib === null ? null : imageUsedGib * GIB,
   });
 const onDisk = (availableGib: bigint): Partial<Snapshot> => ({ filesystems: [disk(availableGib)] });
+/** What crigc knows of the images' layers, first to last. */
+const originsOf = (images: readonly Image[], chains: readonly (readonly string[])[]) =>
+  rememberOrigins(
+    { origins: new Map(), layers: new Map() },
+    images,
+    new Map(
+      images.map(({ id }, at) => [id, { chain: (chains[at] ?? []).map(chainId), builtAt: null }]),
+    ),
+  );
 
 describe("space", () => {
   test("below the high threshold every image is kept because no trigger is met", () => {
@@ -242,15 +251,9 @@ describe("a base goes directly after the last image built on it", () => {
     [["middle", "base", "top"], "top middle base"],
   ])("where %j were unused for longest in this order", (names, expected) => {
     const images = names.map((name) => image(name, 10n));
-    const origins = rememberOrigins(
-      { origins: new Map(), layers: new Map() },
+    const origins = originsOf(
       images,
-      new Map(
-        images.map(({ id }, at) => [
-          id,
-          { chain: (chains[names[at] ?? ""] ?? []).map(chainId), builtAt: null },
-        ]),
-      ),
+      names.map((name) => chains[name] ?? []),
     );
     const records = names.map((_, at) => ({ firstSeenWatched: watched(BigInt(at)) }));
     const plan = planOf({ images, records, ledger: origins, limits: { storeBudgetBytes: 0n } });
@@ -349,6 +352,19 @@ describe("futility", () => {
     expect(plan.candidates).toEqual([]);
     expect(plan.blocks).toMatchObject([{ kind: "nothing-freed", remaining: minutes(7) }]);
     expect(planOf(node).candidates).toHaveLength(3);
+  });
+
+  test("is not judged by the layers that images share, since their own may be nearly all of them", () => {
+    const images = Array.from({ length: 20 }, (_, at) => gib(`version${at}`));
+    const ledger = originsOf(
+      images,
+      images.map((_, at) => ["base", `base/${at}`]),
+    );
+    const plan = planOf({ images, ledger, snapshot: { filesystems: [disk(3n)] } });
+    expect(plan.futility).toMatchObject([{ futile: false, boundBytes: 80n * GIB }]);
+    // Each layer is there once more in the store at most.
+    const small = planOf({ images, ledger, snapshot: { filesystems: [disk(3n, 6n)] } });
+    expect(small.futility).toMatchObject([{ futile: true, boundBytes: 12n * GIB }]);
   });
 
   test("a disk filled by other data costs no image, and the plan reports what fills it", () => {
