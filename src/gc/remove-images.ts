@@ -120,7 +120,7 @@ class ImageRemovals {
         const end = await this.#step(candidate);
         if (end !== null) return end;
       }
-      return await this.#endOfAll();
+      return (await this.#endIfNothingFreed()) ?? (await this.#endOfAll());
     } catch (thrown) {
       this.#error = messageOf(thrown);
       return stop.aborted ? "stopped" : "observation-failed";
@@ -130,6 +130,8 @@ class ImageRemovals {
   /** One candidate; `null` to go on with the next. */
   async #step(candidate: ImageCandidate): Promise<ImageEnd | null> {
     const { stop, look, done, now, timer } = this.#execution;
+    const nothingFreed = await this.#endIfNothingFreed();
+    if (nothingFreed !== null) return nothingFreed;
     if (stop.aborted) return "stopped";
     const node = await look();
     if (stop.aborted) return "stopped";
@@ -156,8 +158,7 @@ class ImageRemovals {
     if (this.#error !== null)
       return isForWantOfSpace(this.#error) ? "no-room" : "observation-failed";
     // What blocks one image blocks the rest of the pass: a hold that began, a use that could not be read.
-    if (keep?.kind === "blocked") return "blocked";
-    return this.#endIfNothingFreed(result);
+    return keep?.kind === "blocked" ? "blocked" : null;
   }
 
   async #remove(candidate: ImageCandidate): Promise<ImageResult> {
@@ -291,11 +292,10 @@ class ImageRemovals {
   }
 
   /** Removals in a row that gave nothing back, though the pass waited and looked at what others write. */
-  async #endIfNothingFreed(result: ImageResult): Promise<ImageEnd | null> {
+  async #endIfNothingFreed(): Promise<ImageEnd | null> {
     const { passes, timer, steps, soonest, stop, facts } = this.#execution;
     const streak = this.#streak;
-    if (!this.#rule.endsIfNothingFreed || result.kind !== "removed" || !isTelling(streak))
-      return null;
+    if (!this.#rule.endsIfNothingFreed || !isTelling(streak)) return null;
     const gaveBack = (): boolean =>
       !gaveNothing(
         streak,
@@ -309,9 +309,9 @@ class ImageRemovals {
       await this.#meter.read();
     }
     const look = { writtenBytes: freeBytes - this.#meter.freeBytes, ns: this.#meter.ns - ns || 1n };
-    this.#streak = null;
-    // A look that was cut short shows nothing.
+    // A look that was cut short shows nothing; the next pass looks again before it removes anything.
     if (stop.aborted || soonest.aborted) return null;
+    this.#streak = null;
     if (!gaveNothing(streak, { freeBytes, ns }, look)) return null;
     for (const { device } of this.#stores)
       passes.gaveNothing(

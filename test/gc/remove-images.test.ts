@@ -179,6 +179,18 @@ describe("a pass for disk usage", () => {
     expect([images.end, count]).toEqual(["futile", 0]);
   });
 
+  test("removes no sixth image either if pressure began before the fifth was judged", async () => {
+    const limits = withLimits({ highPercent: 85, lowPercent: 20, minimumAge: duration(0n) });
+    const fake = aNode({ freesOnCommit: true, frees: () => 0n }, { limits });
+    const pressure = new AbortController();
+    // The wait for space begins with a commit.
+    Object.assign(fake.engine, { commit: async () => pressure.abort() });
+    const preempted = { kind: "image-gc", containers: "none", preempt: pressure.signal } as const;
+    expect((await runFakePass(fake, preempted)).pass.images?.end).toBe("stopped");
+    expect((await run(fake)).images.end).toBe("nothing-freed");
+    expect(fake.writes).toHaveLength(5);
+  });
+
   test("leaves the disk alone for a period once removals gave nothing back, which doubles", async () => {
     const fake = aNode(
       { frees: () => 0n },
