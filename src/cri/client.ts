@@ -5,7 +5,7 @@ import type { RuntimeInfo } from "../model/snapshot.ts";
 import { type Duration, toMs } from "../model/time.ts";
 import {
   decodeDetail,
-  decodeFilesystem,
+  decodeFilesystems,
   decodeImage,
   decodeSandboxDetail,
   decodeVersion,
@@ -14,8 +14,8 @@ import {
   sandboxImagesOf,
 } from "./decode.ts";
 import { makeLists } from "./lists.ts";
-import type { Answer, Request, UnaryMethod } from "./messages.ts";
-import { type CallOptions, type Channel, openChannel } from "./transport.ts";
+import { type AnswerTo, methods } from "./messages.ts";
+import { type Channel, openChannel } from "./transport.ts";
 
 export interface RuntimeOptions {
   /** `unix:///…`. */
@@ -38,18 +38,16 @@ export interface Runtime {
 /** Connects with the first call, and again when a call finds the connection broken. Never retries a call. */
 export function openRuntime(options: RuntimeOptions): Runtime {
   const { endpoint, imageEndpoint, requestTimeout, onNewEntry, onCall = () => undefined } = options;
-  const requestTimeoutMs = toMs(requestTimeout);
-  const runtime = openChannel({ endpoint, requestTimeoutMs, onCall });
-  const image =
-    imageEndpoint === endpoint
-      ? runtime
-      : openChannel({ endpoint: imageEndpoint, requestTimeoutMs, onCall });
+  const channelTo = (to: string): Channel =>
+    openChannel({ endpoint: to, requestTimeoutMs: toMs(requestTimeout), onCall });
+  const runtime = channelTo(endpoint);
+  const image = imageEndpoint === endpoint ? runtime : channelTo(imageEndpoint);
   return {
-    reader: makeReader({ runtime, image, endpoint, imageEndpoint, onNewEntry }),
+    reader: makeReader({ runtime, image, onNewEntry }),
     writer: makeWriter(runtime, image),
     close: () => {
       runtime.close();
-      if (image !== runtime) image.close();
+      image.close();
     },
   };
 }
@@ -58,65 +56,63 @@ export function openRuntime(options: RuntimeOptions): Runtime {
 interface Channels {
   readonly runtime: Channel;
   readonly image: Channel;
-  readonly endpoint: string;
-  readonly imageEndpoint: string;
   readonly onNewEntry?: (() => void) | undefined;
 }
 
 /** The calls that read: everything observation needs, and nothing that could change the runtime. */
-export function makeReader(channels: Channels): RuntimeReader {
-  const { runtime, image, onNewEntry } = channels;
+export function makeReader({ runtime, image, onNewEntry }: Channels): RuntimeReader {
   return {
-    info: async (signal) => runtimeInfo(channels, signal),
+    info: (signal) => runtimeInfo({ runtime, image }, signal),
     ...makeLists({ runtime, image, onNewEntry }),
-    containerDetail: async (id, signal) => {
-      const decode = ({ status }: Answer<"ContainerStatus">) => decodeDetail(id, status);
+    containerDetail: (id, signal) => {
+      const decode = (it: AnswerTo<"ContainerStatus">) => decodeDetail(id, it);
       const options = { about: id, signal, decode };
-      return nullIf("not-found", runtime.call("ContainerStatus", { container_id: id }, options));
+      return ifFound(runtime.call(methods.ContainerStatus, { container_id: id }, options));
     },
-    sandboxDetail: async (id, signal) => {
-      const decode = ({ status }: Answer<"PodSandboxStatus">) => decodeSandboxDetail(id, status);
+    sandboxDetail: (id, signal) => {
+      const decode = (it: AnswerTo<"PodSandboxStatus">) => decodeSandboxDetail(id, it);
       const options = { about: id, signal, decode };
-      return nullIf("not-found", runtime.call("PodSandboxStatus", { pod_sandbox_id: id }, options));
+      return ifFound(runtime.call(methods.PodSandboxStatus, { pod_sandbox_id: id }, options));
     },
-    imageStatus: async (reference, signal) => {
+    imageStatus: (reference, signal) => {
       const decode = (it: ImageStatus) => (it.image === null ? null : decodeImage(it.image));
-      const options = { about: reference, signal, decode };
-      return nullIf(
-        "not-found",
-        image.call("ImageStatus", { image: { image: reference }, verbose: false }, options),
+      const request = { image: { image: reference }, verbose: false };
+      return ifFound(
+        image.call(methods.ImageStatus, request, { about: reference, signal, decode }),
       );
     },
-    imageOrigin: async (id, signal) => {
+    imageOrigin: (id, signal) => {
       // An image found by another ID, such as a prefix, says nothing about this one.
       const decode = (it: ImageStatus) => (it.image?.id === id ? imageOrigin(it.info) : null);
       const request = { image: { image: id }, verbose: true };
-      return nullIf("not-found", image.call("ImageStatus", request, { about: id, signal, decode }));
+      return ifFound(image.call(methods.ImageStatus, request, { about: id, signal, decode }));
     },
-    writableLayers: async (signal) => {
-      const decode = ({ stats }: Answer<"ListContainerStats">) => decodeWritableLayers(stats);
-      return nullIf("unimplemented", runtime.call("ListContainerStats", {}, { signal, decode }));
+    writableLayers: (signal) => {
+      const call = runtime.call(
+        methods.ListContainerStats,
+        {},
+        { signal, decode: decodeWritableLayers },
+      );
+      return nullIf("unimplemented", call);
     },
-    reportedFilesystems: async (signal) => {
-      const decode = (it: Answer<"ImageFsInfo">) => ({
-        images: it.image_filesystems.map(decodeFilesystem),
-        containers: it.container_filesystems.map(decodeFilesystem),
-      });
-      return image.call("ImageFsInfo", {}, { signal, decode });
-    },
+    reportedFilesystems: (signal) =>
+      image.call(methods.ImageFsInfo, {}, { signal, decode: decodeFilesystems }),
   };
 }
 
-type ImageStatus = Answer<"ImageStatus">;
+type ImageStatus = AnswerTo<"ImageStatus">;
 
-async function runtimeInfo(channels: Channels, signal: AbortSignal): Promise<RuntimeInfo> {
-  const { runtime, endpoint, imageEndpoint } = channels;
-  const decode = ({ info }: Answer<"Status">) => sandboxImagesOf(info);
+async function runtimeInfo(
+  { runtime, image }: Channels,
+  signal: AbortSignal,
+): Promise<RuntimeInfo> {
+  const decode = ({ info }: AnswerTo<"Status">) => sandboxImagesOf(info);
   const [version, sandboxImages] = await Promise.all([
-    runtime.call("Version", {}, { signal, decode: decodeVersion }),
-    runtime.call("Status", { verbose: true }, { signal, decode }),
+    runtime.call(methods.Version, {}, { signal, decode: decodeVersion }),
+    runtime.call(methods.Status, { verbose: true }, { signal, decode }),
   ]);
-  return { endpoint, imageEndpoint, ...version, sandboxImages };
+  const { endpoint } = runtime;
+  return { endpoint, imageEndpoint: image.endpoint, ...version, sandboxImages };
 }
 
 /** `null` if the call fails with this kind. */
@@ -132,36 +128,33 @@ async function nullIf<Result>(
   }
 }
 
+const ifFound = <Result>(asked: Promise<Result>): Promise<Result | null> =>
+  nullIf("not-found", asked);
+
 /** The calls that change the node. Removing what no longer exists succeeds, as CRI requires. */
 function makeWriter(runtime: Channel, image: Channel): RuntimeWriter {
+  const decode = (): void => undefined;
+  const done = async (asked: Promise<void>): Promise<void> => void (await ifFound(asked));
   return {
-    removeImage: async (id) =>
-      change(image, ["RemoveImage", { image: { image: id } }], { about: id }),
-    stopContainer: async (id, graceSeconds, signal) =>
-      change(runtime, ["StopContainer", { container_id: id, timeout: graceSeconds }], {
-        about: id,
-        extraMs: graceSeconds * 1000,
-        signal,
-      }),
-    removeContainer: async (id) =>
-      change(runtime, ["RemoveContainer", { container_id: id }], { about: id }),
-    stopSandbox: async (id, signal) =>
-      change(runtime, ["StopPodSandbox", { pod_sandbox_id: id }], { about: id, signal }),
-    removeSandbox: async (id) =>
-      change(runtime, ["RemovePodSandbox", { pod_sandbox_id: id }], { about: id }),
-    execSync: async (id, { words, timeoutSeconds }, signal) =>
+    removeImage: (id) =>
+      done(image.call(methods.RemoveImage, { image: { image: id } }, { about: id, decode })),
+    stopContainer: (id, timeout, signal) => {
+      const options = { about: id, extraMs: timeout * 1000, signal, decode };
+      return done(runtime.call(methods.StopContainer, { container_id: id, timeout }, options));
+    },
+    removeContainer: (id) =>
+      done(runtime.call(methods.RemoveContainer, { container_id: id }, { about: id, decode })),
+    stopSandbox: (id, signal) => {
+      const options = { about: id, signal, decode };
+      return done(runtime.call(methods.StopPodSandbox, { pod_sandbox_id: id }, options));
+    },
+    removeSandbox: (id) =>
+      done(runtime.call(methods.RemovePodSandbox, { pod_sandbox_id: id }, { about: id, decode })),
+    execSync: (id, { words, timeoutSeconds }, signal) =>
       runtime.call(
-        "ExecSync",
+        methods.ExecSync,
         { container_id: id, cmd: words, timeout: timeoutSeconds },
         { about: id, extraMs: timeoutSeconds * 1000, signal, decode: (it) => it.exit_code },
       ),
   };
-}
-
-async function change<M extends UnaryMethod>(
-  channel: Channel,
-  [method, request]: readonly [method: M, request: Request<M>],
-  options: CallOptions,
-): Promise<void> {
-  await nullIf("not-found", channel.call(method, request, { ...options, decode: () => undefined }));
 }

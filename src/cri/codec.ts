@@ -1,139 +1,23 @@
-/** Encodes requests and decodes responses by the schema, with `@grpc/proto-loader`. */
-import { isUtf8 } from "node:buffer";
-
-import { type AnyDefinition, fromJSON, type MessageTypeDefinition } from "@grpc/proto-loader";
-
-import { assert } from "../model/errors.ts";
-import { once } from "../model/values.ts";
-import type { Answer, Method } from "./messages.ts";
-import { readSchema, type Schema } from "./schema.ts" with { type: "macro" };
-
-const { messages, methods }: Schema = readSchema();
-
-/** The HTTP/2 path of a call: `/runtime.v1.ImageService/ListImages`. */
-export const pathOf = (method: Method): string => declared(method).path;
-
-/** The response is any number of messages. */
-export const isStream = (method: Method): boolean => declared(method).responseStream;
-
-const NO_FIELDS = Buffer.alloc(0);
-
-export const encodeRequest = (method: Method, request: object): Buffer =>
-  Object.keys(request).length === 0
-    ? NO_FIELDS
-    : messageOf(declared(method).requestType).serialize(request);
-
-/** Throws `MalformedError`. */
-export function decodeAnswer<M extends Method>(method: M, bytes: Buffer): Answer<M> {
-  const { responseType } = declared(method);
-  checkFields(bytes, shapeOf(responseType), { start: 0, end: bytes.length });
-  try {
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- tests compare the types with the proto
-    return messageOf(responseType).deserialize(bytes) as Answer<M>;
-  } catch (thrown) {
-    throw new MalformedError(thrown instanceof Error ? thrown.message : String(thrown), {
-      cause: thrown,
-    });
-  }
-}
-
-function declared(method: Method): Schema["methods"][string] {
-  const found = methods[method];
-  assert(found !== undefined, `the proto declares no method ${method}`);
-  return found;
-}
-
-/** Absent messages are `null`, other absent fields have their default, and integers of 64 bits are exact. */
-const OPTIONS = { keepCase: true, longs: BigInt, defaults: true };
-
-type Codec = MessageTypeDefinition<object, object>;
-
-const codecs = once(() => fromJSON({ nested: messages }, OPTIONS));
-
-function messageOf(name: string): Codec {
-  const codec = codecs()[name];
-  assert(codec !== undefined && isMessage(codec), `the proto declares no message ${name}`);
-  return codec;
-}
-
-const isMessage = (definition: AnyDefinition): definition is Codec =>
-  definition["format"] === "Protocol Buffer 3 DescriptorProto";
-
-const shapes = new Map<string, Shape>();
-
-function shapeOf(name: string): Shape {
-  const known = shapes.get(name);
-  if (known !== undefined) return known;
-  const shape: FieldShape[] = [];
-  for (const { id, type, keyType, rule } of Object.values(messages[name]?.fields ?? {}))
-    shape[id] =
-      keyType === undefined
-        ? fieldShape(type, rule === "repeated")
-        : {
-            type: "map",
-            fields: [undefined, fieldShape(keyType), fieldShape(type)],
-            isRepeated: true,
-          };
-  shapes.set(name, shape);
-  return shape;
-}
-
-const fieldShape = (type: string, isRepeated = false): FieldShape => ({
-  type,
-  fields: messages[type] === undefined ? null : shapeOf(type),
-  isRepeated,
-});
-
-/*
- * What crigc checks in protobuf's wire format before the library decodes it. The library truncates a string whose length
- * exceeds its message, ignores wire types of known fields, skips groups and field number 0, replaces what is not UTF-8,
- * takes a bool of more than 32 bits for false, and of two parts of a message only the later one.
+/**
+ * Protobuf, as far as CRI needs it: a message is a table of fields, which know how to read themselves. Rejects whatever leaves
+ * something to guess, because what a list lacks may be removed. Fields that are not declared are skipped.
  */
+import { isUtf8 } from "node:buffer";
 
 /** A response that is not the expected message, or leaves something to guess. */
 export class MalformedError extends Error {
   override readonly name = "MalformedError";
 }
 
-const VARINT = 0;
-const FIXED64 = 1;
-const BYTES = 2;
-const FIXED32 = 5;
-
-/** By number. Undeclared fields are skipped. */
-type Shape = readonly (FieldShape | undefined)[];
-
-interface FieldShape {
-  readonly type: string;
+interface Field<Value> {
+  readonly number: number;
+  readonly wireType: number;
+  /** The value of a field that is not there. */
+  readonly absent: Value;
+  /** `before`: what the field has so far. A method, so that a field of any value is one of `unknown`. */
+  read(this: void, bytes: Buffer, content: Span, before: Value): Value;
   /** Of a message. */
-  readonly fields: Shape | null;
-  readonly isRepeated: boolean;
-}
-
-/** Throws `MalformedError` if the bytes are not a message of this shape. */
-function checkFields(bytes: Buffer, shape: Shape, { start, end }: Span): void {
-  /** A bit for each message that may come only once. */
-  let met = 0;
-  for (let at = start; at < end;) {
-    readField(bytes, at, end);
-    at = field.end;
-    const declaration = shape[field.number];
-    if (declaration === undefined) continue;
-    const { type, fields, isRepeated } = declaration;
-    const expected = fields !== null || type === "string" ? BYTES : VARINT;
-    if (field.wireType !== expected)
-      throw new MalformedError(`a field has wire type ${field.wireType} instead of ${expected}`);
-    if (type === "string" && !isUtf8(bytes.subarray(field.start, at)))
-      throw new MalformedError("a text is not UTF-8");
-    if (type === "bool" && at - field.start > 1)
-      throw new MalformedError("a bool is longer than one byte");
-    if (fields === null) continue;
-    const bit = isRepeated ? 0 : 1 << field.number;
-    if ((met & bit) !== 0) throw new MalformedError("a message is there twice");
-    met |= bit;
-    // Its start and end are read before the next field is.
-    checkFields(bytes, fields, field);
-  }
+  readonly fields?: Fields;
 }
 
 interface Span {
@@ -141,18 +25,168 @@ interface Span {
   readonly end: number;
 }
 
+export type Fields = Readonly<Record<string, Field<unknown>>>;
+
+export type Values<F extends Fields> = {
+  readonly [Name in keyof F]: F[Name] extends Field<infer Value> ? Value : never;
+};
+
+export interface Message<Value> {
+  readonly fields: Fields;
+  /** Throws `MalformedError`. */
+  readonly decode: (bytes: Buffer, content?: Span) => Value;
+}
+
+export type Decoded<M> = M extends Message<infer Value> ? Value : never;
+
+const VARINT = 0;
+const FIXED64 = 1;
+const BYTES = 2;
+const FIXED32 = 5;
+
+export function message<const F extends Fields>(fields: F): Message<Values<F>> {
+  const declared: (readonly [name: string, field: Field<unknown>])[] = [];
+  for (const [name, one] of Object.entries(fields)) declared[one.number] = [name, one];
+  const absent = Object.fromEntries(Object.entries(fields).map(([name, it]) => [name, it.absent]));
+  const decode = (bytes: Buffer, content: Span = { start: 0, end: bytes.length }): Values<F> => {
+    const { start, end } = content;
+    const values: Record<string, unknown> = { ...absent };
+    for (let at = start; at < end;) {
+      readField(bytes, at, end);
+      at = field.end;
+      const found = declared[field.number];
+      if (found === undefined) continue;
+      const [name, { wireType, read }] = found;
+      if (field.wireType !== wireType)
+        throw new MalformedError(`${name} has wire type ${field.wireType} instead of ${wireType}`);
+      values[name] = read(bytes, field, values[name]);
+    }
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each field reads its own value
+    return values as Values<F>;
+  };
+  return { fields, decode };
+}
+
+const content = <Value>(
+  number: number,
+  absent: Value,
+  read: Field<Value>["read"],
+): Field<Value> => ({ number, wireType: BYTES, absent, read });
+
+const textIn = (bytes: Buffer, { start, end }: Span): string => {
+  const decoded = bytes.toString("utf8", start, end);
+  // What decoding puts in place of bytes that are not UTF-8.
+  if (decoded.includes("\uFFFD") && !isUtf8(bytes.subarray(start, end)))
+    throw new MalformedError("a text is not UTF-8");
+  return decoded;
+};
+
+export const text = (number: number): Field<string> => content(number, "", textIn);
+
+export const one = <Value>(
+  number: number,
+  { fields, decode }: Message<Value>,
+): Field<Value | null> => ({
+  ...content<Value | null>(number, null, (bytes, span, before) => {
+    if (before !== null) throw new MalformedError("a message is there twice");
+    return decode(bytes, span);
+  }),
+  fields,
+});
+
+const repeated = <Value>(
+  number: number,
+  read: (bytes: Buffer, span: Span) => Value,
+): Field<readonly Value[]> => {
+  const none: Value[] = [];
+  return content(number, none, (bytes, span, before) => {
+    const values = before === none ? [] : before;
+    values.push(read(bytes, span));
+    return values;
+  });
+};
+
+export const texts = (number: number): Field<readonly string[]> => repeated(number, textIn);
+
+export const many = <Value>(
+  number: number,
+  { fields, decode }: Message<Value>,
+): Field<readonly Value[]> => ({ ...repeated(number, decode), fields });
+
+/** A map of texts. */
+export function strings(number: number): Field<Readonly<Record<string, string>>> {
+  const none = {};
+  const pair = message({ key: text(1), value: text(2) });
+  return content(number, none, (bytes, span, before) => {
+    const { key, value } = pair.decode(bytes, span);
+    const all = { value, enumerable: true, configurable: true, writable: true };
+    // An assignment to `__proto__` would be lost.
+    return Object.defineProperty(before === none ? {} : before, key, all);
+  });
+}
+
+const integer =
+  <Value>(absent: Value, valueOf: (integer: bigint) => Value) =>
+  (number: number): Field<Value> => ({
+    number,
+    wireType: VARINT,
+    absent,
+    read: (bytes, span) => valueOf(integerIn(bytes, span)),
+  });
+
+export const bool = integer(false, (it) => it !== 0n);
+export const int32 = integer(0, (it) => Number(BigInt.asIntN(32, it)));
+export const uint32 = integer(0, (it) => Number(BigInt.asUintN(32, it)));
+export const int64 = integer(0n, (it) => BigInt.asIntN(64, it));
+export const uint64 = integer(0n, (it) => it);
+/** Whole seconds, an int64. */
+export const seconds = integer(0, Number);
+
+/** Seven bits a byte, lowest first; those of seven bytes are a number exactly. */
+function integerIn(bytes: Buffer, { start, end }: Span): bigint {
+  const bits = (from: number, to: number): number => {
+    let value = 0;
+    for (let at = to - 1; at >= from; at -= 1) value = value * 128 + ((bytes[at] ?? 0) & 0x7f);
+    return value;
+  };
+  if (end - start <= 7) return BigInt(bits(start, end));
+  return BigInt.asUintN(64, BigInt(bits(start, start + 7)) | (BigInt(bits(start + 7, end)) << 49n));
+}
+
+/** Of requests, which have texts, integers, bools and messages. */
+export function encode(fields: Fields, values: object): Buffer {
+  const parts = Object.entries(values).flatMap(([name, given]: [string, unknown]) => {
+    const { number = 0, fields: inner = {} } = fields[name] ?? {};
+    return (Array.isArray(given) ? given : [given]).flatMap((value: unknown) => {
+      if (value === null) return [];
+      if (typeof value === "number" || typeof value === "boolean")
+        return [varint(number << 3), varint(Number(value))];
+      const bytes = typeof value === "string" ? Buffer.from(value) : encode(inner, Object(value));
+      return [varint((number << 3) | BYTES), varint(bytes.length), bytes];
+    });
+  });
+  return Buffer.concat(parts);
+}
+
+function varint(value: number): Buffer {
+  const bytes: number[] = [];
+  let left = Math.trunc(value);
+  for (; left > 0x7f; left = Math.floor(left / 128)) bytes.push((left % 128) | 0x80);
+  return Buffer.from([...bytes, left]);
+}
+
 /** Every list has its entries in the field with this number, and no other field. */
 export const ENTRIES_FIELD = 1;
 
-/** Calls `onEntry` with each entry of a list, as a list with this entry alone, which shares the memory of `list`. */
+/** Calls `onEntry` with each entry of a list, which shares the memory of `list`. */
 export function cutEntries(list: Buffer, onEntry: (entry: Buffer) => void): void {
   for (let at = 0; at < list.length;) {
     readField(list, at, list.length);
-    const { number, wireType, end } = field;
-    if (number === ENTRIES_FIELD && wireType !== BYTES)
-      throw new MalformedError(`an entry of a list has wire type ${wireType}`);
-    if (number === ENTRIES_FIELD) onEntry(list.subarray(at, end));
-    at = end;
+    at = field.end;
+    if (field.number !== ENTRIES_FIELD) continue;
+    if (field.wireType !== BYTES)
+      throw new MalformedError(`an entry of a list has wire type ${field.wireType}`);
+    onEntry(list.subarray(field.start, field.end));
   }
 }
 

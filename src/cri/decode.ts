@@ -14,24 +14,30 @@ import {
   sandboxId,
 } from "../model/ids.ts";
 import type { ImageOrigin } from "../model/ledger.ts";
-import type { ContainerDetail, ReportedFilesystem, SandboxDetail } from "../model/ports.ts";
+import type {
+  ContainerDetail,
+  ReportedFilesystem,
+  ReportedFilesystems,
+  SandboxDetail,
+} from "../model/ports.ts";
 import type { WritableLayer, WritableLayers } from "../model/reports.ts";
 import type { Container, ContainerState, Image, Sandbox, SandboxState } from "../model/snapshot.ts";
 import { fromRfc3339, instant } from "../model/time.ts";
 import { isMap, parsedJson } from "../model/values.ts";
 import { MalformedError } from "./codec.ts";
-import { digestOf, type StringPool } from "./entries.ts";
 import type {
-  Answer,
-  ContainerList,
+  AnswerTo,
   ContainerMessage,
-  ContainerStatusMessage,
-  FilesystemUsageMessage,
-  ImageList,
+  FilesystemUsage,
   ImageMessage,
-  SandboxList,
   SandboxMessage,
 } from "./messages.ts";
+
+/** Returns an equal string that exists already, if there is one. */
+export type StringPool = <Text extends string>(text: Text) => Text;
+
+/** In hex. */
+export const digestOf = (content: Buffer | string): string => Bun.SHA256.hash(content, "hex");
 
 export function decodeImage(image: ImageMessage): Image {
   return {
@@ -43,22 +49,7 @@ export function decodeImage(image: ImageMessage): Image {
   };
 }
 
-export const imageIn = ({ images }: Answer<ImageList>): Image => decodeImage(singleEntry(images));
-
-export const containerIn = ({ containers }: Answer<ContainerList>, shared: StringPool): Container =>
-  decodeContainer(singleEntry(containers), shared);
-
-export const sandboxIn = (list: Answer<SandboxList>, shared: StringPool): Sandbox =>
-  decodeSandbox(singleEntry("items" in list ? list.items : list.pod_sandboxes), shared);
-
-/** For a list that was cut down to one entry. */
-function singleEntry<Message>([message, ...others]: readonly Message[]): Message {
-  if (message === undefined || others.length > 0)
-    throw new MalformedError("an entry of a list does not hold one item");
-  return message;
-}
-
-function decodeContainer(container: ContainerMessage, shared: StringPool): Container {
+export function decodeContainer(container: ContainerMessage, shared: StringPool): Container {
   const id = required(container.id, "a container has no ID");
   const sandbox = required(container.pod_sandbox_id, `container ${id} names no sandbox`);
   if (container.metadata === null) throw new MalformedError(`container ${id} has no metadata`);
@@ -78,7 +69,7 @@ function decodeContainer(container: ContainerMessage, shared: StringPool): Conta
   };
 }
 
-function decodeSandbox(sandbox: SandboxMessage, shared: StringPool): Sandbox {
+export function decodeSandbox(sandbox: SandboxMessage, shared: StringPool): Sandbox {
   const id = required(sandbox.id, "a sandbox has no ID");
   if (sandbox.metadata === null) throw new MalformedError(`sandbox ${id} has no metadata`);
   return {
@@ -95,7 +86,7 @@ function decodeSandbox(sandbox: SandboxMessage, shared: StringPool): Sandbox {
 
 export function decodeSandboxDetail(
   id: SandboxId,
-  status: Answer<"PodSandboxStatus">["status"],
+  { status }: AnswerTo<"PodSandboxStatus">,
 ): SandboxDetail {
   if (status === null) throw new MalformedError(`the status of sandbox ${id} is empty`);
   if (status.id !== "") expectSame(id, status.id);
@@ -104,14 +95,16 @@ export function decodeSandboxDetail(
 
 export function decodeDetail(
   about: ContainerId,
-  status: ContainerStatusMessage | null,
+  { status }: AnswerTo<"ContainerStatus">,
 ): ContainerDetail {
   if (status === null) throw new MalformedError("the status of a container is empty");
   const id = required(status.id, "the status of a container has no ID");
   expectSame(about, id);
   return {
     id: containerId(id),
-    imageVolumes: imageVolumes(status),
+    imageVolumes: status.mounts
+      .map(({ image }) => image?.image ?? "")
+      .filter((name) => name !== ""),
     state: containerState(status.state, id),
     labels: status.labels,
     annotations: status.annotations,
@@ -123,33 +116,33 @@ function expectSame(about: string, id: string): void {
   if (id !== about) throw new MalformedError(`it is about ${id} instead of ${about}`);
 }
 
-export function decodeFilesystem(usage: FilesystemUsageMessage): ReportedFilesystem {
-  return {
-    path: required(usage.fs_id?.mountpoint ?? "", "a filesystem has no mount point"),
-    usedBytes: integer(usage.used_bytes),
-    inodesUsed: integer(usage.inodes_used),
-  };
-}
+export const decodeFilesystems = (answer: AnswerTo<"ImageFsInfo">): ReportedFilesystems => ({
+  images: answer.image_filesystems.map(filesystem),
+  containers: answer.container_filesystems.map(filesystem),
+});
+
+const filesystem = (usage: FilesystemUsage): ReportedFilesystem => ({
+  path: required(usage.fs_id?.mountpoint ?? "", "a filesystem has no mount point"),
+  usedBytes: usage.used_bytes?.value ?? null,
+  inodesUsed: usage.inodes_used?.value ?? null,
+});
 
 /** What containers wrote; omits those without an ID or a figure of bytes. */
-export function decodeWritableLayers(stats: Answer<"ListContainerStats">["stats"]): WritableLayers {
+export function decodeWritableLayers({ stats }: AnswerTo<"ListContainerStats">): WritableLayers {
   const layers = new Map<ContainerId, WritableLayer>();
   for (const { attributes, writable_layer: layer } of stats) {
-    const bytes = integer(layer?.used_bytes ?? null);
+    const bytes = layer?.used_bytes?.value ?? null;
     if (attributes !== null && attributes.id !== "" && bytes !== null)
       layers.set(containerId(attributes.id), {
         bytes,
-        inodes: integer(layer?.inodes_used ?? null) ?? 0n,
+        inodes: layer?.inodes_used?.value ?? 0n,
       });
   }
   return layers;
 }
 
-const integer = (wrapped: { readonly value: bigint } | null): bigint | null =>
-  wrapped === null ? null : wrapped.value;
-
 /** Every runtime has a name, so what answers without one is not a runtime. */
-export function decodeVersion(version: Answer<"Version">): {
+export function decodeVersion(version: AnswerTo<"Version">): {
   readonly name: string;
   readonly version: string;
   readonly apiVersion: string;
@@ -181,12 +174,6 @@ function sandboxState(state: number, id: string): SandboxState {
   const known = sandboxStates[state];
   if (known === undefined) throw new MalformedError(`sandbox ${id} is in state ${state}`);
   return known;
-}
-
-function imageVolumes(status: ContainerStatusMessage): readonly string[] {
-  return status.mounts.flatMap(({ image }) =>
-    image === null || image.image === "" ? [] : [image.image],
-  );
 }
 
 type Info = Readonly<Record<string, string>>;

@@ -2,6 +2,7 @@
 import { RuntimeError, type RuntimeErrorKind } from "../model/errors.ts";
 import { decodeVersion } from "./decode.ts";
 import { detailsOf } from "./errors.ts";
+import { methods } from "./messages.ts";
 import { knownSockets, supportedVersions } from "./runtimes.ts";
 import { openChannel } from "./transport.ts";
 
@@ -15,9 +16,6 @@ export interface Answering {
 /** A runtime that takes longer to report its version is not used. On a node that is short of something it takes seconds. */
 const probeTimeoutMs = 5000;
 
-/** How long the connection of a successful probe is kept. */
-const lingerMs = 1000;
-
 /**
  * Throws `RuntimeError`: `absent`, `permission`, `unreachable` (no answer in time) or `not-cri` (an answer, but no
  * `runtime.v1`).
@@ -28,9 +26,8 @@ export async function probeEndpoint(
 ): Promise<Answering> {
   const channel = openChannel({ endpoint, requestTimeoutMs: timeoutMs, onCall: () => undefined });
   try {
-    const { name, version } = await channel.call("Version", {}, { decode: decodeVersion });
-    // Connections are shared per endpoint, so opening the runtime next reuses this one.
-    setTimeout(() => channel.close(), lingerMs).unref();
+    const { name, version } = await channel.call(methods.Version, {}, { decode: decodeVersion });
+    // Not closed: whatever uses the socket next finds it connected.
     return { endpoint, name, version };
   } catch (thrown) {
     channel.close();
@@ -49,7 +46,7 @@ export async function probeImageEndpoint(endpoint: string): Promise<void> {
   const channel = openChannel({ endpoint, requestTimeoutMs: timeoutMs, onCall: () => undefined });
   const request = { image: { image: "crigc.invalid/probe:none" }, verbose: false };
   try {
-    await channel.call("ImageStatus", request, { decode: () => null });
+    await channel.call(methods.ImageStatus, request, { decode: () => null });
   } catch (thrown) {
     if (!(thrown instanceof RuntimeError)) throw thrown;
     if (thrown.kind === "failed" || thrown.kind === "not-found") return;

@@ -6,7 +6,7 @@ import { MalformedError } from "./codec.ts";
 import type { Method } from "./messages.ts";
 
 export interface Attempt {
-  readonly method: Method;
+  readonly method: Pick<Method, "name" | "doing">;
   /** What the call was about; "" for calls about the whole node. */
   readonly about: string;
   readonly endpoint: string;
@@ -20,7 +20,7 @@ export function toRuntimeError(thrown: unknown, attempt: Attempt): RuntimeError 
   if (thrown instanceof RuntimeError) return thrown;
   const kind = kindOf(thrown, attempt);
   const about = attempt.about === "" ? "" : ` ${attempt.about}`;
-  const message = `cannot ${actions[attempt.method]}${about}: ${reasonOf(kind, thrown, attempt)}`;
+  const message = `cannot ${attempt.method.doing}${about}: ${reasonOf(kind, thrown, attempt)}`;
   return new RuntimeError(kind, message, { cause: thrown });
 }
 
@@ -58,7 +58,7 @@ function kindOf(thrown: unknown, attempt: Attempt): RuntimeErrorKind {
   if (dockerLacks(thrown, attempt.about)) return "not-found";
   const name = codeName(thrown);
   if (name === "UNAVAILABLE") return connectionKind(detailsOf(thrown));
-  const isBusy = /^(?:Remove|Stop)/.test(attempt.method) && BUSY.test(detailsOf(thrown));
+  const isBusy = /^(?:Remove|Stop)/.test(attempt.method.name) && BUSY.test(detailsOf(thrown));
   return KINDS[name] ?? (isBusy ? "busy" : "failed");
 }
 
@@ -106,7 +106,7 @@ function reasonOf(kind: RuntimeErrorKind, thrown: unknown, attempt: Attempt): st
     case "not-found":
       return `${endpoint}: not found (${details})`;
     case "unimplemented":
-      return `${endpoint} does not implement ${method} (${details}); use a runtime that speaks runtime.v1`;
+      return `${endpoint} does not implement ${method.name} (${details}); use a runtime that speaks runtime.v1`;
     case "too-large":
       return `the response of ${endpoint} exceeds the size limit of a message (${details}); ${tooLargeAdvice(method)}`;
     case "malformed":
@@ -125,31 +125,8 @@ const DAMAGED_ADVICE =
   "the data of an image are damaged: find its name in the runtime's log and pull it again";
 
 /** By then containers and sandboxes were split by state and by sandbox; images have no filter. */
-function tooLargeAdvice(method: Method): string {
-  if (method === "ListImages" || method === "StreamImages")
+function tooLargeAdvice({ name }: Pick<Method, "name">): string {
+  if (name.endsWith("Images"))
     return "CRI cannot split a list of images: remove some by hand, or use a runtime with streaming lists";
   return "the list cannot be split further: remove some by hand, or use a runtime with streaming lists";
 }
-
-/** What each call does, to follow "cannot". */
-const actions: Readonly<Record<Method, string>> = {
-  Version: "get the runtime's version",
-  Status: "get the runtime's status",
-  ListPodSandbox: "list the sandboxes",
-  StreamPodSandboxes: "list the sandboxes",
-  PodSandboxStatus: "read the status of sandbox",
-  StopPodSandbox: "stop sandbox",
-  RemovePodSandbox: "remove sandbox",
-  ListContainers: "list the containers",
-  StreamContainers: "list the containers",
-  ContainerStatus: "read the status of container",
-  ListContainerStats: "list the statistics of containers",
-  StopContainer: "stop container",
-  RemoveContainer: "remove container",
-  ExecSync: "run the pre-stop command in container",
-  ListImages: "list the images",
-  StreamImages: "list the images",
-  ImageStatus: "look up image",
-  RemoveImage: "remove image",
-  ImageFsInfo: "get the image filesystems",
-};

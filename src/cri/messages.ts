@@ -1,145 +1,212 @@
-/** The part of CRI v1 that crigc uses, as types of what `codec.ts` encodes and decodes. `proto/runtime-v1.proto` declares it. */
+/**
+ * The part of CRI v1 that crigc uses, with the names and numbers of `runtime.v1`; what is not read or sent is not declared. A
+ * test compares it with `proto/runtime-v1.proto`.
+ */
+import {
+  bool,
+  type Decoded,
+  int32,
+  int64,
+  many,
+  type Message,
+  message,
+  one,
+  seconds,
+  strings,
+  text,
+  texts,
+  uint32,
+  uint64,
+} from "./codec.ts";
 
-type Strings = Readonly<Record<string, string>>;
-type ImageSpec = { readonly image: string };
-
-export interface SandboxMessage {
-  readonly id: string;
-  readonly metadata: {
-    readonly name: string;
-    readonly uid: string;
-    readonly namespace: string;
-    readonly attempt: number;
-  } | null;
-  readonly state: number;
-  readonly created_at: bigint;
-  readonly labels: Strings;
+export interface Method {
+  /** As CRI names it. */
+  readonly name: string;
+  /** The HTTP/2 path: `/runtime.v1.ImageService/ListImages`. */
+  readonly path: string;
+  /** What the call does, to follow "cannot". */
+  readonly doing: string;
+  /** The response is any number of messages. */
+  readonly isStream: boolean;
 }
 
-export interface ContainerMessage {
-  readonly id: string;
-  readonly pod_sandbox_id: string;
-  readonly metadata: { readonly name: string; readonly attempt: number } | null;
-  readonly image: ImageSpec | null;
-  readonly image_ref: string;
-  readonly state: number;
-  readonly created_at: bigint;
-  readonly labels: Strings;
-  readonly image_id: string;
+export interface UnaryMethod<Request, Answer> extends Method {
+  readonly request: Message<Request>;
+  readonly answer: Message<Answer>;
 }
 
-export interface ContainerStatusMessage {
-  readonly id: string;
-  readonly state: number;
-  readonly image: ImageSpec | null;
-  readonly image_ref: string;
-  readonly labels: Strings;
-  readonly annotations: Strings;
-  readonly mounts: readonly { readonly image: ImageSpec | null }[];
-  readonly image_id: string;
+/** Its responses are lists of entries and nothing else. */
+export interface ListMethod<Request, Entry> extends Method {
+  readonly request: Message<Request>;
+  readonly entry: Message<Entry>;
 }
 
-export interface ImageMessage {
-  readonly id: string;
-  readonly repo_tags: readonly string[];
-  readonly repo_digests: readonly string[];
-  readonly size: bigint;
-  readonly pinned: boolean;
+function method(path: string, doing: string): Method {
+  const name = path.slice(path.indexOf("/") + 1);
+  return { name, path: `/runtime.v1.${path}`, doing, isStream: name.startsWith("Stream") };
 }
 
-type Amount = { readonly value: bigint };
+const unary = <Request, Answer>(
+  path: string,
+  doing: string,
+  [request, answer]: readonly [request: Message<Request>, answer: Message<Answer>],
+): UnaryMethod<Request, Answer> => ({ ...method(path, doing), request, answer });
 
-export interface FilesystemUsageMessage {
-  readonly fs_id: { readonly mountpoint: string } | null;
-  readonly used_bytes: Amount | null;
-  readonly inodes_used: Amount | null;
-}
+const list = <Request, Entry>(
+  path: string,
+  doing: string,
+  [request, entry]: readonly [request: Message<Request>, entry: Message<Entry>],
+): ListMethod<Request, Entry> => ({ ...method(path, doing), request, entry });
 
-export interface ContainerStatsMessage {
-  readonly attributes: { readonly id: string } | null;
-  readonly writable_layer: FilesystemUsageMessage | null;
-}
+/** Enums are numbers, so that unknown values stay visible. */
+const state = int32;
+const imageSpec = message({ image: text(1) });
+const stateFilter = message({ state: state(1) });
 
-export interface VersionMessage {
-  readonly runtime_name: string;
-  readonly runtime_version: string;
-  readonly runtime_api_version: string;
-}
+// Nanoseconds since 1970 are beyond what a number holds exactly.
+const sandbox = message({
+  id: text(1),
+  metadata: one(
+    2,
+    message({ name: text(1), uid: text(2), namespace: text(3), attempt: uint32(4) }),
+  ),
+  state: state(3),
+  created_at: int64(4),
+  labels: strings(5),
+});
+const container = message({
+  id: text(1),
+  pod_sandbox_id: text(2),
+  metadata: one(3, message({ name: text(1), attempt: uint32(2) })),
+  image: one(4, imageSpec),
+  image_ref: text(5),
+  state: state(6),
+  created_at: int64(7),
+  labels: strings(8),
+  image_id: text(10),
+});
+const containerStatus = message({
+  id: text(1),
+  state: state(3),
+  labels: strings(12),
+  annotations: strings(13),
+  // With an image where it is mounted as a volume.
+  mounts: many(14, message({ image: one(9, imageSpec) })),
+});
+const sandboxStatus = message({
+  id: text(1),
+  state: state(3),
+  // No address for pods in the node's own network.
+  network: one(5, message({ ip: text(1) })),
+});
+const image = message({
+  id: text(1),
+  repo_tags: texts(2),
+  repo_digests: texts(3),
+  size: uint64(4),
+  pinned: bool(8),
+});
+const amount = message({ value: uint64(1) });
+const filesystemUsage = message({
+  // A directory inside the filesystem, not where it is mounted.
+  fs_id: one(2, message({ mountpoint: text(1) })),
+  used_bytes: one(3, amount),
+  inodes_used: one(4, amount),
+});
+const containerStats = message({
+  attributes: one(1, message({ id: text(1) })),
+  // What the container itself wrote over its image.
+  writable_layer: one(4, filesystemUsage),
+});
 
-type Empty = Readonly<Record<never, never>>;
+const none = message({});
+const sandboxId = message({ pod_sandbox_id: text(1) });
+const containerId = message({ container_id: text(1) });
+const sandboxFilter = message({ filter: one(1, message({ state: one(2, stateFilter) })) });
+const containerFilter = message({
+  filter: one(1, message({ state: one(2, stateFilter), pod_sandbox_id: text(3) })),
+});
+// A version has a leading "v" from containerd.
+const version = message({
+  runtime_name: text(2),
+  runtime_version: text(3),
+  runtime_api_version: text(4),
+});
+// JSON documents by name; "config" names the sandbox image on containerd 1.x and CRI-O.
+const status = message({ info: strings(2) });
+// No image where the runtime has none of that name; "info" only if verbose.
+const imageStatus = message({ image: one(1, image), info: strings(2) });
+const filesystems = message({
+  image_filesystems: many(1, filesystemUsage),
+  container_filesystems: many(2, filesystemUsage),
+});
 
-/** By method. */
-interface Answers {
-  readonly Version: VersionMessage;
-  readonly Status: { readonly info: Strings };
-  readonly ListPodSandbox: { readonly items: readonly SandboxMessage[] };
-  readonly StreamPodSandboxes: { readonly pod_sandboxes: readonly SandboxMessage[] };
-  readonly PodSandboxStatus: {
-    readonly status: {
-      readonly id: string;
-      readonly state: number;
-      readonly network: { readonly ip: string } | null;
-    } | null;
-  };
-  readonly StopPodSandbox: Empty;
-  readonly RemovePodSandbox: Empty;
-  readonly ListContainers: { readonly containers: readonly ContainerMessage[] };
-  readonly StreamContainers: { readonly containers: readonly ContainerMessage[] };
-  readonly ContainerStatus: { readonly status: ContainerStatusMessage | null };
-  readonly ListContainerStats: { readonly stats: readonly ContainerStatsMessage[] };
-  readonly StopContainer: Empty;
-  readonly RemoveContainer: Empty;
-  readonly ExecSync: { readonly exit_code: number };
-  readonly ListImages: { readonly images: readonly ImageMessage[] };
-  readonly StreamImages: { readonly images: readonly ImageMessage[] };
-  readonly ImageStatus: { readonly image: ImageMessage | null; readonly info: Strings };
-  readonly RemoveImage: Empty;
-  readonly ImageFsInfo: {
-    readonly image_filesystems: readonly FilesystemUsageMessage[];
-    readonly container_filesystems: readonly FilesystemUsageMessage[];
-  };
-}
-
-type State = { readonly state: number };
-export type ContainerFilterMessage = {
-  readonly state: State | null;
-  /** "": of any sandbox. */
-  readonly pod_sandbox_id: string;
+/** By their names in CRI. */
+export const methods = {
+  Version: unary("RuntimeService/Version", "get the runtime's version", [none, version]),
+  Status: unary("RuntimeService/Status", "get the runtime's status", [
+    message({ verbose: bool(1) }),
+    status,
+  ]),
+  ListPodSandbox: list("RuntimeService/ListPodSandbox", "list the sandboxes", [
+    sandboxFilter,
+    sandbox,
+  ]),
+  StreamPodSandboxes: list("RuntimeService/StreamPodSandboxes", "list the sandboxes", [
+    none,
+    sandbox,
+  ]),
+  PodSandboxStatus: unary("RuntimeService/PodSandboxStatus", "read the status of sandbox", [
+    sandboxId,
+    message({ status: one(1, sandboxStatus) }),
+  ]),
+  StopPodSandbox: unary("RuntimeService/StopPodSandbox", "stop sandbox", [sandboxId, none]),
+  RemovePodSandbox: unary("RuntimeService/RemovePodSandbox", "remove sandbox", [sandboxId, none]),
+  ListContainers: list("RuntimeService/ListContainers", "list the containers", [
+    containerFilter,
+    container,
+  ]),
+  StreamContainers: list("RuntimeService/StreamContainers", "list the containers", [
+    none,
+    container,
+  ]),
+  ContainerStatus: unary("RuntimeService/ContainerStatus", "read the status of container", [
+    containerId,
+    message({ status: one(1, containerStatus) }),
+  ]),
+  ListContainerStats: unary(
+    "RuntimeService/ListContainerStats",
+    "list the statistics of containers",
+    [none, message({ stats: many(1, containerStats) })],
+  ),
+  StopContainer: unary("RuntimeService/StopContainer", "stop container", [
+    message({ container_id: text(1), timeout: seconds(2) }),
+    none,
+  ]),
+  RemoveContainer: unary("RuntimeService/RemoveContainer", "remove container", [containerId, none]),
+  ExecSync: unary("RuntimeService/ExecSync", "run the pre-stop command in container", [
+    message({ container_id: text(1), cmd: texts(2), timeout: seconds(3) }),
+    message({ exit_code: int32(3) }),
+  ]),
+  ListImages: list("ImageService/ListImages", "list the images", [none, image]),
+  StreamImages: list("ImageService/StreamImages", "list the images", [none, image]),
+  ImageStatus: unary("ImageService/ImageStatus", "look up image", [
+    message({ image: one(1, imageSpec), verbose: bool(2) }),
+    imageStatus,
+  ]),
+  RemoveImage: unary("ImageService/RemoveImage", "remove image", [
+    message({ image: one(1, imageSpec) }),
+    none,
+  ]),
+  ImageFsInfo: unary("ImageService/ImageFsInfo", "get the image filesystems", [none, filesystems]),
 };
 
-type ForContainer = { readonly container_id: string };
-type ForSandbox = { readonly pod_sandbox_id: string };
-type ForImage = { readonly image: { readonly image: string } };
-
-/** Of methods with a single response; those of streams have no fields. */
-interface Requests {
-  readonly Version: Empty;
-  readonly Status: { readonly verbose: boolean };
-  readonly ListPodSandbox: { readonly filter: { readonly state: State | null } | null };
-  readonly PodSandboxStatus: ForSandbox;
-  readonly StopPodSandbox: ForSandbox;
-  readonly RemovePodSandbox: ForSandbox;
-  readonly ListContainers: { readonly filter: ContainerFilterMessage | null };
-  readonly ContainerStatus: ForContainer;
-  readonly ListContainerStats: Empty;
-  /** Seconds. */
-  readonly StopContainer: ForContainer & { readonly timeout: number };
-  readonly RemoveContainer: ForContainer;
-  readonly ExecSync: ForContainer & { readonly cmd: readonly string[]; readonly timeout: number };
-  readonly ListImages: Empty;
-  readonly ImageStatus: ForImage & { readonly verbose: boolean };
-  readonly RemoveImage: ForImage;
-  readonly ImageFsInfo: Empty;
+export type SandboxMessage = Decoded<typeof sandbox>;
+export type ContainerMessage = Decoded<typeof container>;
+export type ImageMessage = Decoded<typeof image>;
+export type FilesystemUsage = Decoded<typeof filesystemUsage>;
+export type AnswerTo<Name extends keyof typeof methods> = (typeof methods)[Name] extends {
+  readonly answer: Message<infer Value>;
 }
-
-export type Method = keyof Answers;
-export type UnaryMethod = keyof Requests;
-/** Of a stream, one message. */
-export type Answer<M extends Method> = Answers[M];
-export type Request<M extends Method> = M extends UnaryMethod ? Requests[M] : Empty;
-
-/** Methods whose responses are lists of entries and nothing else. */
-export type ImageList = "ListImages" | "StreamImages";
-export type ContainerList = "ListContainers" | "StreamContainers";
-export type SandboxList = "ListPodSandbox" | "StreamPodSandboxes";
-export type ListMethod = ImageList | ContainerList | SandboxList;
+  ? Value
+  : never;

@@ -1,30 +1,20 @@
-/** Calls on one Unix socket with `@grpc/grpc-js`. Requests and responses are bytes. */
+/** Calls on Unix sockets with `@grpc/grpc-js`. Requests and responses are bytes. */
 
 import { Client, connectivityState, credentials, Metadata, status } from "@grpc/grpc-js";
 
 import { assert } from "../model/errors.ts";
 import type { CallRecord } from "../model/ports.ts";
 import { TIMER_MS_MAX } from "../model/time.ts";
-import { cutEntries, decodeAnswer, encodeRequest, isStream, pathOf } from "./codec.ts";
+import { cutEntries, encode } from "./codec.ts";
 import { codeName, toRuntimeError } from "./errors.ts";
-import type { Answer, ListMethod, Method, Request, UnaryMethod } from "./messages.ts";
+import type { ListMethod, Method, UnaryMethod } from "./messages.ts";
 
-export interface Call {
-  /** `/runtime.v1.ImageService/ListImages`. */
-  readonly path: string;
+interface Call {
   readonly request: Buffer;
-  /** The response is any number of messages, not exactly one. */
-  readonly isStream: boolean;
   /** `null` for no timeout. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal | undefined;
-}
-
-export interface Connection {
-  /** Resolves when the call ends with status OK; if `onMessage` throws, it is cancelled and rejects with that. */
-  exchange(call: Call, onMessage: (bytes: Buffer) => void): Promise<void>;
-  /** Calls in flight continue. */
-  close(): void;
+  readonly onMessage: (bytes: Buffer) => void;
 }
 
 /** Far more than any runtime sends (containerd's own limit is 16 MiB, CRI-O's 80); the library's default is 4 MiB. */
@@ -47,89 +37,52 @@ const OPTIONS = {
   "grpc.use_local_subchannel_pool": 1,
 };
 
-/** One client per socket, so that whatever uses a socket after a probe finds it connected. */
-const sockets = new Map<string, Socket>();
+/** By socket: whatever uses a socket after a probe finds it connected. */
+const clients = new Map<string, Client>();
 
-/** `endpoint`: `unix:///…`. Connects with the first call, and again with the next call after the connection broke. */
-export function openConnection(endpoint: string): Connection {
-  const socket = sockets.get(endpoint) ?? new Socket(endpoint);
-  sockets.set(endpoint, socket);
-  socket.users += 1;
-  let isOpen = true;
-  return {
-    exchange: async (call, onMessage) =>
-      (call.isStream ? stream : unary)(socket.client(), call, onMessage),
-    close: () => {
-      if (!isOpen) return;
-      isOpen = false;
-      socket.users -= 1;
-      if (socket.users > 0 || socket.isConnecting) return;
-      sockets.delete(endpoint);
-      socket.close();
-    },
-  };
+const stateOf = (client: Client): connectivityState =>
+  client.getChannel().getConnectivityState(false);
+
+/** After a failed attempt a client rejects calls for up to two minutes; a new one connects at once. */
+function clientOf(endpoint: string): Client {
+  const there = clients.get(endpoint);
+  if (there !== undefined && stateOf(there) !== connectivityState.TRANSIENT_FAILURE) return there;
+  there?.close();
+  const client = new Client(endpoint, credentials.createInsecure(), OPTIONS);
+  clients.set(endpoint, client);
+  return client;
 }
 
-class Socket {
-  readonly #endpoint: string;
-  #client: Client | null = null;
-  users = 0;
-
-  constructor(endpoint: string) {
-    this.#endpoint = endpoint;
-  }
-
-  /** The library cannot abandon a connection whose peer says nothing: it is kept for the next user of the socket. */
-  get isConnecting(): boolean {
-    return this.#state === connectivityState.CONNECTING;
-  }
-
-  /** After a failed attempt a client rejects calls for up to two minutes; a new one connects at once. */
-  client(): Client {
-    if (this.#state === connectivityState.TRANSIENT_FAILURE) this.close();
-    this.#client ??= new Client(this.#endpoint, credentials.createInsecure(), OPTIONS);
-    return this.#client;
-  }
-
-  close(): void {
-    this.#client?.close();
-    this.#client = null;
-  }
-
-  get #state(): connectivityState | undefined {
-    return this.#client?.getChannel().getConnectivityState(false);
-  }
+/**
+ * Calls in flight continue. The library cannot abandon a connection whose peer says nothing: it is kept for the next user of
+ * the socket.
+ */
+export function disconnect(endpoint: string): void {
+  const client = clients.get(endpoint);
+  if (client === undefined || stateOf(client) === connectivityState.CONNECTING) return;
+  clients.delete(endpoint);
+  client.close();
 }
 
 const identity = (bytes: Buffer): Buffer => bytes;
 
-async function unary(
-  client: Client,
-  call: Call,
-  onMessage: (bytes: Buffer) => void,
-): Promise<void> {
-  let message: Buffer | null = null;
-  await stream(client, call, (bytes) => {
-    if (message !== null) throw invalid("Too many messages received");
-    message = bytes;
-  });
-  if (message === null) throw invalid("No message received");
-  onMessage(message);
-}
-
 const invalid = (details: string): Error =>
   Object.assign(new Error(details), { code: status.INTERNAL, details });
 
-async function stream(
-  client: Client,
-  { path, request, timeoutMs, signal }: Call,
-  onMessage: (bytes: Buffer) => void,
+/**
+ * Connects if need be. Resolves when the call ends with status OK and the right number of messages; if `onMessage` throws, it
+ * is cancelled and rejects with that.
+ */
+export async function exchange(
+  endpoint: string,
+  { path, isStream }: Pick<Method, "path" | "isStream">,
+  { request, timeoutMs, signal, onMessage }: Call,
 ): Promise<void> {
   signal?.throwIfAborted();
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   // The library throws at timeouts that gRPC has no digits for, and no timer counts further than this.
   const deadline = Date.now() + Math.min(timeoutMs, TIMER_MS_MAX);
-  const calling = client.makeServerStreamRequest(
+  const calling = clientOf(endpoint).makeServerStreamRequest(
     path,
     identity,
     identity,
@@ -137,8 +90,11 @@ async function stream(
     new Metadata(),
     { deadline },
   );
+  let messages = 0;
   calling.on("data", (bytes: Buffer) => {
+    messages += 1;
     try {
+      if (messages > 1 && !isStream) throw invalid("Too many messages received");
       onMessage(bytes);
     } catch (thrown) {
       reject(thrown);
@@ -155,6 +111,7 @@ async function stream(
     signal?.removeEventListener("abort", cancel);
   }
   if (!isBetweenMessages(calling)) throw invalid("The response ends within a message");
+  if (messages === 0 && !isStream) throw invalid("No message received");
 }
 
 /** How the library's calls hold one another; the innermost one splits what it receives into messages. */
@@ -187,79 +144,67 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
   /** Added to the timeout. */
   readonly extraMs?: number;
-  /** The timeout is no longer than this. */
-  readonly mostMs?: number;
 }
 
 export interface Channel {
-  /** `decode` checks and translates the response; if it throws, the response is malformed. */
-  call<M extends UnaryMethod, Result>(
-    method: M,
-    request: Request<M>,
-    options: CallOptions & { readonly decode: (answer: Answer<M>) => Result },
+  readonly endpoint: string;
+  /** `decode` translates the response; if it throws, the response is malformed. */
+  call<Request extends object, Answer, Result>(
+    method: UnaryMethod<Request, Answer>,
+    request: Request,
+    options: CallOptions & { readonly decode: (answer: Answer) => Result },
   ): Promise<Result>;
   /**
-   * Entries arrive undecoded, because most are known already: as lists of one entry alone, valid until `onEntry` returns.
-   * They count only once the promise resolves: a list is complete or an error.
+   * Entries arrive undecoded, because most are known already, and are valid until `onEntry` returns. They count only once
+   * the promise resolves: a list is complete or an error.
    */
-  list<M extends ListMethod>(
-    method: M,
-    request: Request<M>,
-    options: { readonly onEntry: (list: Buffer) => void; readonly signal: AbortSignal },
+  list<Request extends object>(
+    method: ListMethod<Request, unknown>,
+    request: Request,
+    options: { readonly onEntry: (entry: Buffer) => void; readonly signal: AbortSignal },
   ): Promise<void>;
   close(): void;
 }
 
 export function openChannel(options: ChannelOptions): Channel {
   const { endpoint, requestTimeoutMs, onCall } = options;
-  const connection = openConnection(endpoint);
 
-  /** Passes on each message of the response; records the call, and translates its failure. */
-  async function exchange<M extends Method>(
-    method: M,
-    request: Request<M>,
-    { about = "", timeoutMs, signal, onMessage }: Exchange,
-  ): Promise<void> {
-    const record = (code: string): void => onCall({ method, code });
+  /** Records the call, and translates its failure. */
+  async function called(method: Method, about: string, call: Call): Promise<void> {
+    const { timeoutMs, signal } = call;
     try {
-      const bytes = encodeRequest(method, request);
-      const call = { path: pathOf(method), request: bytes, isStream: isStream(method) };
-      await connection.exchange({ ...call, timeoutMs, signal }, onMessage);
-      record("OK");
+      await exchange(endpoint, method, call);
+      onCall({ method: method.name, code: "OK" });
     } catch (thrown) {
       const aborted = signal?.aborted ?? false;
-      record(aborted ? "CANCELLED" : codeName(thrown));
+      onCall({ method: method.name, code: aborted ? "CANCELLED" : codeName(thrown) });
       throw toRuntimeError(thrown, { method, about, endpoint, timeoutMs, aborted });
     }
   }
 
   return {
-    call: async (method, request, { decode, extraMs = 0, mostMs = Infinity, ...given }) => {
-      const timeoutMs = Math.min(requestTimeoutMs + extraMs, mostMs);
+    endpoint,
+    call: async (method, given, { decode, about = "", signal, extraMs = 0 }) => {
+      const timeoutMs = requestTimeoutMs + extraMs;
+      const request = encode(method.request.fields, given);
       let result: { readonly value: ReturnType<typeof decode> } | undefined;
       const onMessage = (bytes: Buffer): void => {
-        result = { value: decode(decodeAnswer(method, bytes)) };
+        result = { value: decode(method.answer.decode(bytes)) };
       };
-      await exchange(method, request, { ...given, timeoutMs, onMessage });
+      await called(method, about, { request, timeoutMs, signal, onMessage });
       assert(result !== undefined, "a unary call has one response");
       return result.value;
     },
-    list: async (method, request, { onEntry, signal }) => {
+    list: async (method, given, { onEntry, signal }) => {
+      const request = encode(method.request.fields, given);
       const onMessage = (bytes: Buffer): void => {
         cutEntries(bytes, onEntry);
         // Megabytes, which would otherwise last until the next collection; smaller buffers may share their memory.
         if (bytes.buffer instanceof ArrayBuffer && bytes.byteLength > Buffer.poolSize)
           bytes.buffer.transfer(0);
       };
-      await exchange(method, request, { timeoutMs: requestTimeoutMs, signal, onMessage });
+      await called(method, "", { request, timeoutMs: requestTimeoutMs, signal, onMessage });
     },
-    close: () => connection.close(),
+    close: () => disconnect(endpoint),
   };
-}
-
-interface Exchange {
-  readonly about?: string | undefined;
-  readonly timeoutMs: number;
-  readonly signal?: AbortSignal | undefined;
-  readonly onMessage: (bytes: Buffer) => void;
 }

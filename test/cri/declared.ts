@@ -1,11 +1,11 @@
-// The methods of the fake runtime's proto: what a runtime writes and reads, as the library does it.
+// The methods of the proto: what a runtime writes and reads, as the library does it.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { loadSync } from "@grpc/proto-loader";
 import protobuf from "protobufjs";
 
-const PROTO = join(import.meta.dir, "../support/fake-runtime/cri.proto");
+const PROTO = join(import.meta.dir, "../../proto/runtime-v1.proto");
 
 export interface Method {
   readonly path: string;
@@ -18,7 +18,7 @@ export interface Method {
   readonly asked: (bytes: Buffer) => object;
 }
 
-export const methods: ReadonlyMap<string, Method> = new Map(
+export const declared: ReadonlyMap<string, Method> = new Map(
   Object.values(loadSync(PROTO, { keepCase: true, longs: String, defaults: true })).flatMap(
     (definition) =>
       "format" in definition

@@ -4,13 +4,15 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { imageIn } from "../../src/cri/decode.ts";
-import { listCache } from "../../src/cri/entries.ts";
+import { cutEntries } from "../../src/cri/codec.ts";
+import { decodeImage } from "../../src/cri/decode.ts";
+import { listCache } from "../../src/cri/lists.ts";
+import { type ImageMessage, methods } from "../../src/cri/messages.ts";
 import type { Image } from "../../src/model/snapshot.ts";
 import { byId } from "../../src/model/values.ts";
 import { hexId, imageIdOf, type NodeDescription } from "../support/fake-runtime/describe.ts";
 import { connected, type Connection, failureOf } from "./connection.ts";
-import { methods } from "./declared.ts";
+import { declared } from "./declared.ts";
 
 const node: NodeDescription = {
   images: [0, 1, 2].map((index) => ({ id: imageIdOf(index), repoTags: [`a:${index}`] })),
@@ -119,24 +121,29 @@ const response = fc.record({
 test("a list has what its own response has, whatever failed before and is read beside it", async () => {
   const property = fc.asyncProperty(fc.array(fc.tuple(response, response)), async (rounds) => {
     let next: (typeof rounds)[number][number] | undefined;
-    const cache = listCache<"ListImages", Image>(
+    const cache = listCache<ImageMessage, Image>(
       {
         list: async (_method, _request, { onEntry }) => {
           const { entries = [], failsAfter = null, turns = 0 } = next ?? {};
           for (const [at, entry] of [...entries, null].entries()) {
             for (let turn = 0; turn < turns; turn += 1) await Promise.resolve();
             if (at === failsAfter) throw new Error("it breaks off");
-            if (entry !== null) onEntry(methods.get("ListImages")!.answer({ images: [entry] }));
+            if (entry !== null)
+              cutEntries(declared.get("ListImages")!.answer({ images: [entry] }), onEntry);
           }
         },
       },
-      { decode: imageIn, onNewEntry: () => undefined, counting: (all) => [...byId(all).values()] },
+      {
+        decode: decodeImage,
+        onNewEntry: () => undefined,
+        counting: (all) => [...byId(all).values()],
+      },
     );
     const list = async (answer: typeof next): Promise<void> => {
       next = answer;
-      const items = await cache
-        .list(new AbortController().signal, async (reading) => reading.ask("ListImages", {}))
-        .catch(() => null);
+      const items = await cache(new AbortController().signal, (ask) =>
+        ask(methods.ListImages, {}),
+      ).catch(() => null);
       if (items === null) return;
       const sizes = new Map(answer?.entries.map(({ id, size }) => [id, size]));
       const found = new Map(items.map((it) => [it.id, String(it.sizeBytes)] as const));

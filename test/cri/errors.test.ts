@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 
 import { toRuntimeError } from "../../src/cri/errors.ts";
-import { openChannel } from "../../src/cri/transport.ts";
+import { methods } from "../../src/cri/messages.ts";
 import type { RuntimeError } from "../../src/model/errors.ts";
 import { containerId } from "../../src/model/ids.ts";
 import type { Fault } from "../support/fake-runtime/faults.ts";
@@ -77,7 +77,7 @@ describe("a call that fails", () => {
     const error = toRuntimeError(
       Object.assign(new Error(`${code}: ${details}`), { code, details }),
       {
-        method: "ListImages",
+        method: methods.ListImages,
         about: "",
         endpoint: "unix:///run/cri.sock",
         timeoutMs: 1000,
@@ -130,18 +130,6 @@ describe("a call that fails", () => {
 });
 
 describe("a call that needs longer", () => {
-  test("has a shorter deadline where something more important would wait for it", async () => {
-    await using connection = await connected();
-    const { fake, signal } = connection;
-    fake.fail("Version", { kind: "hang" });
-    const { endpoint } = fake;
-    const channel = openChannel({ endpoint, requestTimeoutMs: 60_000, onCall: () => undefined });
-    const options = { decode: (answer: unknown) => answer, signal, mostMs: 50 };
-    const error = await failureOf(channel.call("Version", {}, options));
-    channel.close();
-    expect(error).toMatchObject({ kind: "deadline", message: expect.stringContaining("0.05 s") });
-  });
-
   test("may take the grace period of a stop beyond the deadline", async () => {
     await using connection = await connected({ timeoutSeconds: 0.2 });
     const { fake, runtime, signal } = connection;

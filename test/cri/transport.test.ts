@@ -10,7 +10,7 @@ import { createServer as createSocketServer, type Server } from "node:net";
 import { join } from "node:path";
 
 import { codeName, detailsOf } from "../../src/cri/errors.ts";
-import { type Connection, openConnection } from "../../src/cri/transport.ts";
+import { disconnect, exchange } from "../../src/cri/transport.ts";
 import { scratch } from "../support/scratch.ts";
 
 // gRPC is spoken by the library; these are responses that a server of the library would not send.
@@ -40,14 +40,12 @@ server.on("stream", (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) =>
   });
 });
 await listening(server, socket);
-let connection: Connection = openConnection(endpoint);
 beforeEach(() => {
-  connection.close();
-  connection = openConnection(endpoint);
+  disconnect(endpoint);
   requests = [];
 });
 afterAll(() => {
-  connection.close();
+  disconnect(endpoint);
   for (const session of sessions) session.destroy();
   server.close();
 });
@@ -84,13 +82,13 @@ interface Outcome {
   readonly error: readonly [code: string, details: string] | null;
 }
 
-const ask = { path: "/a.B/C", request: Buffer.from("ask"), signal: undefined };
+const ask = { request: Buffer.from("ask"), signal: undefined };
 
-async function call({ timeoutMs = 5000, isStream = false } = {}): Promise<Outcome> {
+async function call({ to = endpoint, timeoutMs = 5000, isStream = false } = {}): Promise<Outcome> {
   const messages: string[] = [];
-  const request = { ...ask, isStream, timeoutMs };
+  const onMessage = (bytes: Buffer): unknown => messages.push(bytes.toString());
   try {
-    await connection.exchange(request, (bytes) => messages.push(bytes.toString()));
+    await exchange(to, { path: "/a.B/C", isStream }, { ...ask, timeoutMs, onMessage });
     return { messages, error: null };
   } catch (thrown) {
     return { messages, error: [codeName(thrown), detailsOf(thrown)] };
@@ -123,9 +121,11 @@ describe("a call", () => {
   test("is cancelled with the error of the receiver if that throws", async () => {
     answer = answering([framed("one"), framed("two")], ok);
     const fault = new Error("unreadable");
-    const reading = connection.exchange({ ...ask, isStream: true, timeoutMs: 5000 }, () => {
+    const onMessage = (): void => {
       throw fault;
-    });
+    };
+    const method = { path: "/a.B/C", isStream: true };
+    const reading = exchange(endpoint, method, { ...ask, timeoutMs: 5000, onMessage });
     expect(await reading.catch((thrown: unknown) => thrown)).toBe(fault);
   });
 });
@@ -164,15 +164,15 @@ describe("a response is rejected that", () => {
 });
 
 describe("the connection", () => {
-  test("is one connection for all who use the socket, and outlives each of them", async () => {
+  test("is one connection for all who use the socket, and is made again after it was closed", async () => {
     answer = answering([framed("yes")], ok);
     const before = sessions.size;
-    const other = openConnection(endpoint);
-    await call();
-    other.close();
-    other.close();
-    await call();
+    await Promise.all([call(), call()]);
     expect(sessions.size).toBe(before + 1);
+    disconnect(endpoint);
+    disconnect(endpoint);
+    await call();
+    expect(sessions.size).toBe(before + 2);
   });
 
   test("says that the connection broke to every call on it, and makes another one", async () => {
@@ -187,15 +187,17 @@ describe("the connection", () => {
 
   test("is tried again at once after it failed, however often it failed before", async () => {
     const path = join(directory, "late.sock");
-    connection.close();
-    connection = openConnection(`unix://${path}`);
+    const to = `unix://${path}`;
     for (let attempt = 0; attempt < 5; attempt += 1)
-      expect((await call()).error).toEqual(["UNAVAILABLE", expect.stringContaining("ENOENT")]);
+      expect((await call({ to })).error).toEqual([
+        "UNAVAILABLE",
+        expect.stringContaining("ENOENT"),
+      ]);
     const late = createServer();
     late.on("stream", (stream: ServerHttp2Stream) => answering([framed("here")], ok)(stream, {}));
     await listening(late, path);
-    expect(await call()).toEqual({ messages: ["here"], error: null });
-    connection.close();
+    expect(await call({ to })).toEqual({ messages: ["here"], error: null });
+    disconnect(to);
     late.close();
   });
 
@@ -209,9 +211,10 @@ describe("the connection", () => {
     });
     await listening(silent, path);
     for (let attempt = 0; attempt < 3; attempt += 1) {
-      connection.close();
-      connection = openConnection(`unix://${path}`);
-      expect((await call({ timeoutMs: 50 })).error?.[0]).toBe("DEADLINE_EXCEEDED");
+      disconnect(`unix://${path}`);
+      expect((await call({ to: `unix://${path}`, timeoutMs: 50 })).error?.[0]).toBe(
+        "DEADLINE_EXCEEDED",
+      );
     }
     expect(peers).toBe(1);
     silent.close();

@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { makeReader } from "../../src/cri/client.ts";
-import { cutEntries, decodeAnswer } from "../../src/cri/codec.ts";
+import { cutEntries } from "../../src/cri/codec.ts";
 import type { Channel } from "../../src/cri/transport.ts";
 import { Observer } from "../../src/gc/observe.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
@@ -16,7 +16,7 @@ import type { RuntimeReader } from "../../src/model/ports.ts";
 import type { PodReading, Snapshot } from "../../src/model/snapshot.ts";
 import { duration, hours, watched } from "../../src/model/time.ts";
 import { defaultPolicy } from "../../src/policy/policy.ts";
-import { methods } from "../cri/declared.ts";
+import { declared } from "../cri/declared.ts";
 import {
   aLedger,
   defaultImageLimits,
@@ -188,7 +188,7 @@ function apply(world: World, step: Drawn<typeof change>): void {
 function channelOf(node: FakeNode, traits: Traits): Channel {
   const speaker = { node, traits, exec: () => 0 };
   const bytesOf = (method: string, answer: object): Buffer =>
-    methods.get(method)?.answer(answer) ?? Buffer.alloc(0);
+    declared.get(method)?.answer(answer) ?? Buffer.alloc(0);
   const answerOf = async (method: string, request: object): Promise<object | undefined> => {
     try {
       return await unaryMethods[method]?.(speaker, { filter: null, ...request });
@@ -199,17 +199,18 @@ function channelOf(node: FakeNode, traits: Traits): Channel {
     }
   };
   const channel: Channel = {
+    endpoint: "unix:///a",
     call: async (method, request, { decode }) => {
-      const answer = await answerOf(method, request);
-      return decode(decodeAnswer(method, bytesOf(method, answer ?? {})));
+      const answer = (await answerOf(method.name, request)) ?? {};
+      return decode(method.answer.decode(bytesOf(method.name, answer)));
     },
     list: async (method, request, { onEntry }) => {
-      const list = listStreams[method]?.(speaker);
+      const list = listStreams[method.name]?.(speaker);
       const answers =
         list === undefined
-          ? [(await answerOf(method, request)) ?? {}]
+          ? [(await answerOf(method.name, request)) ?? {}]
           : list.items.map((item) => ({ [list.field]: [item] }));
-      for (const answer of answers) cutEntries(bytesOf(method, answer), onEntry);
+      for (const answer of answers) cutEntries(bytesOf(method.name, answer), onEntry);
     },
     close: () => undefined,
   };
@@ -271,8 +272,7 @@ test.each([false, true])(
           const node = new FakeNode({});
           const world: World = { node, pods: { kind: "none", why: "a test" } };
           const channel = channelOf(node, traits);
-          const channels = { endpoint: "unix:///a", imageEndpoint: "unix:///a" };
-          const fresh = () => makeReader({ runtime: channel, image: channel, ...channels });
+          const fresh = () => makeReader({ runtime: channel, image: channel });
           const remembering = fresh();
           let ledger = aLedger({ watched: watched(hours(24)) });
           for (const steps of looks) {

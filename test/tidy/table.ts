@@ -19,9 +19,7 @@ export const folderRules: Readonly<Record<string, FolderRule>> = {
   config: { folders: ["model"], packages: ["valibot", "yaml", "Bun"], oneFile: ["node:fs"] },
   cri: {
     folders: ["model"],
-    packages: ["@grpc/grpc-js", "@grpc/proto-loader", "node:buffer", "Bun"],
-    // The macro that reads the schema.
-    oneFile: ["node:fs", "node:path", "protobufjs"],
+    packages: ["@grpc/grpc-js", "node:buffer", "Bun"],
   },
   node: {
     folders: ["model"],

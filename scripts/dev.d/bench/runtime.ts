@@ -20,7 +20,7 @@ import { largeNode, type Message } from "./node.ts";
 export type ToRuntime = { readonly kind: "reset" | "calls" };
 
 const [socket = "", images = "", mountpoint = ""] = process.argv.slice(2);
-const definition = loadSync(join(import.meta.dir, "../../../test/support/fake-runtime/cri.proto"), {
+const definition = loadSync(join(import.meta.dir, "../../../proto/runtime-v1.proto"), {
   keepCase: true,
   longs: String,
   defaults: true,

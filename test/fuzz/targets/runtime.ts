@@ -2,27 +2,27 @@
 
 import fc from "fast-check";
 
-import { cutEntries, decodeAnswer, MalformedError } from "../../../src/cri/codec.ts";
+import { cutEntries, MalformedError } from "../../../src/cri/codec.ts";
 import {
-  containerIn,
+  decodeContainer,
   decodeDetail,
-  decodeFilesystem,
+  decodeFilesystems,
+  decodeImage,
+  decodeSandbox,
   decodeSandboxDetail,
   decodeVersion,
   decodeWritableLayers,
-  imageIn,
   imageOrigin,
   sandboxImagesOf,
-  sandboxIn,
 } from "../../../src/cri/decode.ts";
-import type { ListMethod } from "../../../src/cri/messages.ts";
+import { methods } from "../../../src/cri/messages.ts";
 import { containerId, sandboxId } from "../../../src/model/ids.ts";
-import { methods } from "../../cri/declared.ts";
+import { declared } from "../../cri/declared.ts";
 import { bytesOf, jsonOf } from "../inputs.ts";
 import { holds, refusedOr, same, type Target, textTarget } from "../target.ts";
 
 const answer = (method: string, fields: object): Uint8Array =>
-  new Uint8Array(methods.get(method)?.answer(fields) ?? []);
+  new Uint8Array(declared.get(method)?.answer(fields) ?? []);
 
 const labels = { "io.kubernetes.pod.uid": "uid", "io.kubernetes.pod.name": "web" };
 const container = (id: string) => ({
@@ -48,31 +48,32 @@ const image = {
   pinned: true,
 };
 
-const lists: readonly (readonly [ListMethod, Uint8Array])[] = [
+const shared = <Text extends string>(text: Text): Text => text;
+const readers = {
+  ListImages: (entry: Buffer) => decodeImage(methods.ListImages.entry.decode(entry)),
+  ListContainers: (entry: Buffer) =>
+    decodeContainer(methods.ListContainers.entry.decode(entry), shared),
+  ListPodSandbox: (entry: Buffer) =>
+    decodeSandbox(methods.ListPodSandbox.entry.decode(entry), shared),
+};
+type ListName = keyof typeof readers;
+
+const lists: readonly (readonly [ListName, Uint8Array])[] = [
   ["ListImages", answer("ListImages", { images: [image, { ...image, id: "sha256:2" }] })],
   ["ListContainers", answer("ListContainers", { containers: [container("a"), container("b")] })],
   ["ListPodSandbox", answer("ListPodSandbox", { items: [sandbox, { ...sandbox, id: "t" }] })],
 ];
 
 /** A list that is read entry by entry has what the library reads of the whole, or is refused. */
-function checkList(method: ListMethod, bytes: Buffer): void {
+function checkList(method: ListName, bytes: Buffer): void {
+  const ids: string[] = [];
   const read = (): number => {
-    const entries: Buffer[] = [];
-    cutEntries(bytes, (entry) => entries.push(entry));
-    const shared = <Text extends string>(text: Text): Text => text;
-    for (const entry of entries) {
-      if (method === "ListImages") imageIn(decodeAnswer(method, entry));
-      else if (method === "ListContainers") containerIn(decodeAnswer(method, entry), shared);
-      else if (method === "ListPodSandbox") sandboxIn(decodeAnswer(method, entry), shared);
-    }
-    return entries.length;
+    cutEntries(bytes, (entry) => ids.push(readers[method](entry).id));
+    return ids.length;
   };
-  const count = refusedOr(read, MalformedError);
-  if (count === null) return;
-  for (const all of [decodeAnswer(method, bytes), methods.get(method)?.read(bytes) ?? {}]) {
-    const [whole = []] = Object.values(all) as (readonly unknown[])[];
-    same(count, whole.length, `entries of ${method}`);
-  }
+  if (refusedOr(read, MalformedError) === null) return;
+  const [whole = []] = Object.values(declared.get(method)?.read(bytes) ?? {}) as { id: string }[][];
+  same(ids.join(), whole.map(({ id }) => id).join(), `entries of ${method}`);
 }
 
 const list: Target = {
@@ -113,13 +114,13 @@ const message: Target = {
   check: (input) => {
     const bytes = Buffer.from(input);
     const refused = <Result>(read: () => Result): Result | null => refusedOr(read, MalformedError);
-    refused(() => decodeDetail(containerId("c"), decodeAnswer("ContainerStatus", bytes).status));
+    refused(() => decodeDetail(containerId("c"), methods.ContainerStatus.answer.decode(bytes)));
     refused(() =>
-      decodeSandboxDetail(sandboxId("s"), decodeAnswer("PodSandboxStatus", bytes).status),
+      decodeSandboxDetail(sandboxId("s"), methods.PodSandboxStatus.answer.decode(bytes)),
     );
-    refused(() => decodeAnswer("ImageFsInfo", bytes).image_filesystems.map(decodeFilesystem));
-    refused(() => decodeWritableLayers(decodeAnswer("ListContainerStats", bytes).stats));
-    const version = refused(() => decodeVersion(decodeAnswer("Version", bytes)));
+    refused(() => decodeFilesystems(methods.ImageFsInfo.answer.decode(bytes)));
+    refused(() => decodeWritableLayers(methods.ListContainerStats.answer.decode(bytes)));
+    const version = refused(() => decodeVersion(methods.Version.answer.decode(bytes)));
     holds(version?.name !== "", "a runtime without a name");
   },
 };

@@ -14,7 +14,7 @@ export interface CriClient {
   readonly close: () => void;
 }
 
-const definition = loadSync(resolve(import.meta.dir, "../fake-runtime/cri.proto"), {
+const definition = loadSync(resolve(import.meta.dir, "../../../proto/runtime-v1.proto"), {
   keepCase: true,
   longs: String,
   enums: String,
@@ -54,5 +54,5 @@ function methodOf(name: string): grpc.MethodDefinition<object, object> {
     const method = methods[name];
     if (method !== undefined) return method;
   }
-  throw new Error(`cri.proto declares no method ${name}`);
+  throw new Error(`the proto declares no method ${name}`);
 }

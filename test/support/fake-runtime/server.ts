@@ -133,7 +133,7 @@ async function listen(socket: string, context: Context): Promise<Server> {
 
 const serviceNames = ["runtime.v1.RuntimeService", "runtime.v1.ImageService"];
 
-const definition = loadSync(join(import.meta.dir, "cri.proto"), {
+const definition = loadSync(join(import.meta.dir, "../../../proto/runtime-v1.proto"), {
   keepCase: true,
   longs: String,
   defaults: true,
