@@ -61,16 +61,8 @@ const record: fc.Arbitrary<Partial<ImageRecord>> = fc
   .record({
     seen: minute,
     used: fc.option(minute),
-    frequency: fc.option(
-      fc.record({
-        uses: fc.integer({ min: 1, max: 4 }),
-        agingTerm: fc.nat(3),
-        dayBegunWatched: fc.constant(null),
-      }),
-    ),
   })
-  .map(({ seen, used, frequency }) => ({
-    frequency,
+  .map(({ seen, used }) => ({
     firstSeenAt: instant(NOW - seen),
     firstSeenWatched: watched(WATCHED - seen),
     lastUsedAt: used === null ? null : instant(NOW - used),

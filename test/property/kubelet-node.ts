@@ -1,30 +1,20 @@
 // A node with a kubelet and an API server that fail, restart and forget, told apart from what really is: for properties of pods.
 
 import { containerId, podUid } from "../../src/model/ids.ts";
-import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
-import type { Plan } from "../../src/model/plan.ts";
-import type {
-  Container,
-  Image,
-  PodImages,
-  PodReading,
-  Sandbox,
-  Snapshot,
-} from "../../src/model/snapshot.ts";
+import { emptyLedger } from "../../src/model/ledger.ts";
+import type { PodImages, PodReading } from "../../src/model/snapshot.ts";
 import { duration, hours, instant, seconds } from "../../src/model/time.ts";
-import { defaultPolicy } from "../../src/policy/policy.ts";
 import { noLogs } from "../support/build/pods.ts";
 import {
   aContainer,
+  aFilesystem,
   anImage,
   aSandbox,
-  aSnapshot,
-  defaultImageLimits,
-  factsOf,
+  GIB,
   idOf,
-  ledgerLimits,
-  NOW,
+  withLimits,
 } from "../support/build/values.ts";
+import { fakeEngine, runFakePass } from "../support/fake-engine.ts";
 
 interface Pod {
   readonly uid: string;
@@ -32,35 +22,23 @@ interface Pod {
   phase: "pending" | "running" | "completed";
 }
 
-const limits = { ...defaultImageLimits, minimumAge: duration(0n) };
-
-type Decided = { readonly decision: { readonly kind: string; readonly reason: { kind: string } } };
-/** What goes, for this reason or for any. */
-const removed = <One extends Decided>(
-  planned: readonly One[] | undefined,
-  reason?: string,
-): readonly One[] =>
-  (planned ?? []).filter(
-    ({ decision }) =>
-      decision.kind === "remove" && (reason === undefined || decision.reason.kind === reason),
-  );
-
 /** What a crigc that runs beside this kubelet decided wrongly; empty: nothing. */
 export class KubeletNode {
   /** Pods that exist, whoever knows of them. */
   readonly #pods = new Map<string, Pod>();
   readonly #directories = new Set<string>();
   readonly #logs = new Set<string>();
-  #sandboxes: Sandbox[] = [];
-  #containers: Container[] = [];
-  #images: Image[] = [];
-  #ledger: Ledger = emptyLedger;
+  readonly #fake = fakeEngine({
+    limits: withLimits({ minimumAge: duration(0n) }),
+    uptime: hours(1),
+    before: (method, entry) => {
+      if (method === "RemovePodLogs") this.#logs.delete(entry.replace("ns_pod_", ""));
+    },
+  });
   #apiAnswers = true;
   /** Since its last start the kubelet has heard from the API server. */
   #heard = true;
   #kubeletRuns = true;
-  #wallNs = 0n;
-  #uptimeNs: bigint = hours(1);
   #boots = 1;
   #count = 0;
   /** As last read, of pods whose directories exist. */
@@ -72,7 +50,7 @@ export class KubeletNode {
     const number = String(this.#count).padStart(2, "0");
     const uid = isStatic ? number.repeat(16) : `uid-${number}`;
     this.#pods.set(uid, { uid, isStatic, phase: "pending" });
-    this.#images.push(anImage(uid));
+    this.#world.images.push(anImage(uid, { sizeBytes: 8n * GIB }));
     this.#directories.add(uid);
   }
 
@@ -82,12 +60,12 @@ export class KubeletNode {
     pod.phase = "running";
     this.#logs.add(pod.uid);
     this.#count += 1;
-    const createdAt = this.#wall();
+    const createdAt = this.#world.wall;
     const change = { podUid: podUid(pod.uid), metadataUid: podUid(pod.uid), createdAt };
     const sandbox = aSandbox(`${pod.uid}-${this.#count}`, change);
     this.#stop(pod.uid);
-    this.#sandboxes.push(sandbox);
-    this.#containers.push(
+    this.#world.sandboxes.push(sandbox);
+    this.#world.containers.push(
       aContainer("app", {
         id: containerId(`c-${this.#count}`),
         sandboxId: sandbox.id,
@@ -132,62 +110,73 @@ export class KubeletNode {
     this.kubelet(false);
     this.kubelet(true);
     this.#boots += 1;
-    this.#uptimeNs = seconds(10);
+    this.#world.bootId = `boot-${this.#boots}`;
+    this.#world.uptime = seconds(10);
   }
 
   loseLedger(): void {
-    this.#ledger = emptyLedger;
+    this.#fake.engine.memory.replace(emptyLedger);
   }
 
   wait(span: bigint): void {
-    this.#wallNs += span;
-    this.#uptimeNs += span;
+    this.turnClock(span);
+    this.#world.uptime += span;
   }
 
   turnClock(span: bigint): void {
-    this.#wallNs += span;
+    this.#world.wall = instant(this.#world.wall + span);
   }
 
-  /** One pass; what it removes is removed. Returns what should have been kept. */
-  pass(purpose: "periodic" | "all-unused" = "periodic"): readonly string[] {
-    const snapshot = this.#observed();
-    const parts = { containers: "all", images: true } as const;
-    const seen = { ledger: this.#ledger, snapshot, limits: ledgerLimits, parts };
-    this.#ledger = defaultPolicy.remember(seen);
-    const plan = defaultPolicy.decide({
-      ...factsOf(snapshot, this.#ledger, limits),
-      purpose: { kind: purpose },
-      parts,
-    });
-    const faults = this.#faults(plan);
-    this.#apply(plan);
-    return faults;
+  /** One pass. Returns what should have been kept. */
+  async pass(kind: "periodic" | "all-unused" = "periodic"): Promise<readonly string[]> {
+    const podLogs = [...this.#logs].map((uid) => ({ entry: `ns_pod_${uid}`, uid: podUid(uid) }));
+    const [pods, logs] = [this.#reading(), { ...noLogs, podLogs }];
+    Object.assign(this.#world, { pods, logs, filesystem: aFilesystem() });
+    const { containers, images } = (await runFakePass(this.#fake, { purpose: { kind } })).pass;
+    const gone = [
+      ...(containers?.containers ?? []).map((it) => [it.planned.container.podUid, it] as const),
+      ...(containers?.sandboxes ?? []).map((it) => [it.sandbox.podUid, it] as const),
+      ...(containers?.logs ?? []).map(
+        (it) => [podUid(it.entry.replace("ns_pod_", "")), it] as const,
+      ),
+    ].flatMap(([uid, { reason }]) => (reason.kind === "pod-gone" ? [uid] : []));
+    const removed = new Set((images?.items ?? []).map(({ candidate }) => candidate.image.id));
+    return [
+      ...gone.filter((uid) => this.#pods.has(uid)).map((uid) => `something of ${uid}`),
+      ...[...this.#specs.keys()]
+        .filter((uid) => removed.has(idOf(uid)))
+        .map((uid) => `the image of ${uid}`),
+    ];
   }
 
   /** What deleted pods left. */
   leftovers(): readonly string[] {
     return [
-      ...this.#containers.map((one) => String(one.podUid)),
-      ...this.#sandboxes.map((one) => String(one.podUid)),
+      ...this.#world.containers.map((one) => String(one.podUid)),
+      ...this.#world.sandboxes.map((one) => String(one.podUid)),
       ...this.#logs,
     ].filter((uid) => !this.#pods.has(uid));
   }
 
   hasLivingPod(): boolean {
-    return this.#sandboxes.some(({ state }) => state === "ready");
+    return this.#world.sandboxes.some(({ state }) => state === "ready");
+  }
+
+  get #world() {
+    return this.#fake.world;
   }
 
   #at = (at: number): Pod | undefined =>
     [...this.#pods.values()][at % Math.max(1, this.#pods.size)];
   #hears = (): boolean => this.#apiAnswers && this.#kubeletRuns;
   #knows = (pod: Pod): boolean => this.#kubeletRuns && (pod.isStatic || this.#heard);
-  #wall = () => instant(NOW + this.#wallNs);
 
   #stop(uid: string): void {
-    this.#sandboxes = this.#sandboxes.map((one) =>
+    const world = this.#world;
+    world.sandboxes = world.sandboxes.map((one) =>
       one.podUid === uid ? { ...one, state: "not-ready" } : one,
     );
-    this.#containers = this.#containers.map((one) =>
+    world.containers = world.containers.map((one) =>
       one.podUid === uid ? { ...one, state: "exited" } : one,
     );
   }
@@ -196,25 +185,6 @@ export class KubeletNode {
   #clear(): void {
     if (!this.#kubeletRuns || !this.#heard) return;
     for (const uid of this.#directories) if (!this.#pods.has(uid)) this.#directories.delete(uid);
-  }
-
-  #observed(): Snapshot {
-    return aSnapshot({
-      clocks: {
-        wall: this.#wall(),
-        uptime: duration(this.#uptimeNs),
-        bootId: `boot-${this.#boots}`,
-      },
-      observedAt: this.#wall(),
-      images: this.#images,
-      containers: this.#containers,
-      sandboxes: this.#sandboxes,
-      pods: this.#reading(),
-      logs: {
-        ...noLogs,
-        podLogs: [...this.#logs].map((uid) => ({ entry: `ns_pod_${uid}`, uid: podUid(uid) })),
-      },
-    });
   }
 
   #reading(): PodReading {
@@ -232,35 +202,5 @@ export class KubeletNode {
       pods: [...this.#directories].map(podUid),
       specs,
     };
-  }
-
-  #faults({ containers, images }: Plan): readonly string[] {
-    const gone = [
-      ...removed(containers?.containers, "pod-gone").map(({ container }) => container.podUid),
-      ...removed(containers?.sandboxes, "pod-gone").map(({ sandbox }) => sandbox.podUid),
-      ...removed(containers?.podLogs).map(({ directory }) => directory.uid),
-    ].map(String);
-    const candidates = new Set((images?.candidates ?? []).map(({ image }) => image.id));
-    const named = [...this.#specs.keys()];
-    return [
-      ...gone
-        .filter((uid) => this.#pods.has(uid))
-        .map((uid) => `something of ${uid}, which exists`),
-      ...named
-        .filter((uid) => candidates.has(idOf(uid)))
-        .map((uid) => `the image of ${uid}, which exists`),
-    ];
-  }
-
-  #apply({ containers, images }: Plan): void {
-    const gone = new Set<string>([
-      ...removed(containers?.containers).map(({ container }) => container.id),
-      ...removed(containers?.sandboxes).map(({ sandbox }) => sandbox.id),
-      ...(images?.candidates ?? []).map(({ image }) => image.id),
-    ]);
-    for (const { directory } of removed(containers?.podLogs)) this.#logs.delete(directory.uid);
-    this.#containers = this.#containers.filter(({ id }) => !gone.has(id));
-    this.#sandboxes = this.#sandboxes.filter(({ id }) => !gone.has(id));
-    this.#images = this.#images.filter(({ id }) => !gone.has(id));
   }
 }

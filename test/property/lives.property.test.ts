@@ -330,16 +330,14 @@ class Life {
       replace: (next) => state.keep(next),
       save: () => state.save(),
     };
-    const { engine } = this.#fake;
-    const { host } = engine.observe;
-    const clocks = () => ({ ...host.clocks(), bootId: `boot-${this.#boot}` });
+    const { engine, world } = this.#fake;
+    world.bootId = `boot-${this.#boot}`;
     this.#process = {
       state,
       recorder,
       engine: {
         ...engine,
         memory,
-        observe: { ...engine.observe, host: { ...host, clocks } },
         journal: {
           ...engine.journal,
           imageDone: (id, item) => recorder.imageDone(id, item),

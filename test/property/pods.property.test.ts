@@ -6,14 +6,15 @@ import fc from "fast-check";
 import { hours, minutes, seconds } from "../../src/model/time.ts";
 import { KubeletNode } from "./kubelet-node.ts";
 
-type Step = (node: KubeletNode) => readonly string[] | void;
+type Outcome = Promise<readonly string[]> | void;
+type Step = (node: KubeletNode) => Outcome;
 
 const at = fc.nat(5);
 /** A step of a node's life, with the name by which a failing life shows it. */
 const act = <Value>(
   name: string,
   values: fc.Arbitrary<Value>,
-  does: (it: KubeletNode, value: Value) => readonly string[] | void,
+  does: (it: KubeletNode, value: Value) => Outcome,
 ) =>
   values.map((value): readonly [string, Step] => [
     `${name} ${String(value)}`,
@@ -41,43 +42,44 @@ const step = fc.oneof(
 
 describe("by kubelet-dir", () => {
   const life = fc.array(step, { maxLength: 40 });
-  const run = (
-    node: KubeletNode,
-    steps: readonly (readonly [string, Step])[],
-  ): readonly string[] => {
+  const run = async (node: KubeletNode, steps: readonly (readonly [string, Step])[]) => {
     for (const isStatic of [true, false, false]) node.add(isStatic);
     for (const pod of [0, 1]) node.start(pod);
-    return steps.flatMap(([, does]) => does(node) ?? []);
+    for (const [, does] of steps) expect((await does(node)) ?? []).toEqual([]);
   };
 
-  test("nothing of an existing pod is removed as a deleted pod's, nor an image in a spec that the kubelet listed", () => {
-    fc.assert(
-      fc.property(life, (steps) => {
-        expect(run(new KubeletNode(), steps)).toEqual([]);
-      }),
-      { numRuns: 600 },
-    );
-  });
+  test(
+    "nothing of an existing pod is removed as a deleted pod's, nor an image in a spec that the kubelet listed",
+    () =>
+      fc.assert(
+        fc.asyncProperty(life, (steps) => run(new KubeletNode(), steps)),
+        { numRuns: 600 },
+      ),
+    60_000,
+  );
 
-  test("everything that deleted pods left is removed once the kubelet has reached its API server and a pod is alive", () => {
-    fc.assert(
-      fc.property(life, (steps) => {
-        const node = new KubeletNode();
-        run(node, steps);
-        // What a wrong clock dated ahead counts as young until it is right.
-        node.turnClock(hours(10_000));
-        node.kubelet(true);
-        node.apiServer(true);
-        node.add(false);
-        for (let pod = 0; pod < 40; pod += 1) node.start(pod);
-        for (let pass = 0; pass < 12; pass += 1) {
-          node.wait(minutes(1));
-          node.pass();
-        }
-        expect(node.hasLivingPod()).toBe(true);
-        expect(node.leftovers()).toEqual([]);
-      }),
-      { numRuns: 100 },
-    );
-  });
+  test(
+    "everything that deleted pods left is removed once the kubelet has reached its API server and a pod is alive",
+    () =>
+      fc.assert(
+        fc.asyncProperty(life, async (steps) => {
+          const node = new KubeletNode();
+          await run(node, steps);
+          // What a wrong clock dated ahead counts as young until it is right.
+          node.turnClock(hours(10_000));
+          node.kubelet(true);
+          node.apiServer(true);
+          node.add(false);
+          for (let pod = 0; pod < 40; pod += 1) node.start(pod);
+          for (let pass = 0; pass < 12; pass += 1) {
+            node.wait(minutes(1));
+            await node.pass();
+          }
+          expect(node.hasLivingPod()).toBe(true);
+          expect(node.leftovers()).toEqual([]);
+        }),
+        { numRuns: 100 },
+      ),
+    60_000,
+  );
 });

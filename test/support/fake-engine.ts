@@ -66,6 +66,7 @@ export interface FakeWorld {
   wall: Instant;
   /** The monotonic clock too. */
   uptime: bigint;
+  bootId: string;
   /** Frees nothing by itself: a test says what a removal frees. */
   freed: (image: Image) => bigint;
   /** Images whose removal succeeds, and that stay. */
@@ -120,6 +121,7 @@ export function fakeEngine(change: Partial<FakeWorld> = {}): FakeEngine {
     policy: defaultPolicy,
     wall: NOW,
     uptime: hours(48),
+    bootId: "boot-1",
     freed: (image) => image.sizeBytes,
     ghosts: new Set(),
     fails: new Set(),
@@ -288,7 +290,11 @@ function engineOf(world: FakeWorld, record: Record_): Engine {
         },
       },
       host: {
-        clocks: () => ({ wall: world.wall, uptime: duration(world.uptime), bootId: "boot-1" }),
+        clocks: () => ({
+          wall: world.wall,
+          uptime: duration(world.uptime),
+          bootId: world.bootId,
+        }),
         keepRules: async () => world.keep,
         pods: async () => world.pods,
         newerPods: async (before) => {

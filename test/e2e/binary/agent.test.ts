@@ -139,23 +139,6 @@ test("an agent opens its control socket again if it is deleted, and a second age
   expect(existsSync(it.socket)).toBe(false);
 });
 
-test("gc next to a running agent waits its turn, and both are in the history", async () => {
-  await using it = await aNode(6);
-  it.runtime.fail("RemoveImage", { kind: "delay", ms: 300 });
-  await using agent = it.start("run", "--image-store-budget=4M");
-  await it.untilRemoved(1);
-  expect(await it.crigc("gc", "--image-store-budget=2M")).toMatchObject({ exitCode: 0 });
-  expect(it.runtime.node.images.length).toBeLessThanOrEqual(2);
-  const calls = it.runtime.callsOf("RemoveImage");
-  for (const [index, call] of calls.slice(1).entries())
-    expect(call.atMs - (calls[index]?.atMs ?? 0)).toBeGreaterThan(290);
-  await agent.stop();
-  const { passes } = await it.json(["history"]);
-  const kinds = passes.map((pass: Json) => pass.passKind);
-  expect(kinds).toContain("gc");
-  expect(kinds).toContain("image-gc");
-});
-
 test("run --dry-run removes nothing and leaves no state, however long it runs", async () => {
   await using it = await aNode(6);
   await using agent = it.start("run", "--dry-run", "--image-store-budget=1900k");

@@ -194,28 +194,6 @@ test("a caller that is killed ends its gc after the removal in flight", async ()
   expect(it.removedImages().length).toBeWithin(2, 4);
 });
 
-test("SIGTERM of the agent ends the gc that it runs with its report, exit 4", async () => {
-  await using it = await aNode(8);
-  await using agent = await anAgent(it);
-  it.runtime.fail("RemoveImage", { kind: "delay", ms: 200 });
-  await using gc = it.start(...GC, "-o", "json");
-  await it.untilRemoved(2);
-  expect(await agent.stop()).toBe(0);
-  expect(await gc.exited).toBe(4);
-  expect(JSON.parse(gc.answered())).toMatchObject({ images: { end: "stopped" } });
-});
-
-test("a gc whose agent is killed exits 6 and names the history, which has the removals", async () => {
-  await using it = await aNode(8);
-  await using agent = await anAgent(it);
-  it.runtime.fail("RemoveImage", { kind: "delay", ms: 200 });
-  await using gc = it.start(...GC);
-  await it.untilRemoved(3);
-  agent.signal("SIGKILL");
-  expect(await gc.exited).toBe(6);
-  expect(gc.said()).toContain("crigc history shows what was removed");
-});
-
 test("a gc beside an agent whose output cannot be written exits 1, and its pass goes on", async () => {
   await using it = await aNode();
   await using _ = await anAgent(it);
@@ -263,19 +241,6 @@ test("an agent that starts during a gc waits for it, says so, and begins when it
   expect(await gc.exited).toBe(0);
   await it.firstPass();
   expect((await it.ask("/readyz")).status).toBe(200);
-});
-
-test("a second gc beside an agent waits for the first no longer than --runtime-request-timeout", async () => {
-  await using it = await aNode(8);
-  await using _ = await anAgent(it);
-  it.runtime.fail("RemoveImage", { kind: "delay", ms: 1_000 });
-  await using first = it.start(...GC);
-  await it.untilRemoved(1);
-  const second = await it.crigc(...GC, "--runtime-request-timeout=1s");
-  expect(second.exitCode).toBe(6);
-  expect(second.stderr).toContain("another pass of the agent was still running");
-  first.signal("SIGINT");
-  expect(await first.exited).toBe(4);
 });
 
 test("two commands and an agent at once, a hundred times: one pass at a time, each removal once in history and runtime", async () => {

@@ -1,10 +1,11 @@
-// What the executable believes of pods: what the kubelet lists, and which are deleted.
+// What the executable believes of pods: what the kubelet lists, and which are deleted; and a hook that hangs.
 
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
 import { makeCertificate } from "../../support/certificate.ts";
+import { until } from "../../support/containerd/until.ts";
 import { aPod, type FakeKubelet, startFakeKubelet } from "../../support/fake-kubelet.ts";
 import { hexId, imageIdOf, type NodeDescription } from "../../support/fake-runtime/describe.ts";
 import { passesApart } from "../../support/ledger.ts";
@@ -113,4 +114,38 @@ test("with --compat kubelet each gc is a process of its own, and a pod that two 
   await passesApart(it.stateDir);
   expect(await pass()).toMatchObject({ exitCode: 0 });
   expect(it.changes()).toEqual(["RemoveContainer", "StopPodSandbox", "RemovePodSandbox"]);
+});
+
+test("an agent exits on SIGTERM while the pre-stop command of a container of unknown state hangs", async () => {
+  const pod = { id: hexId("pod"), uid: "uid-pod", state: "not-ready" } as const;
+  const container = {
+    id: hexId("container"),
+    sandboxId: pod.id,
+    image: "r.example/a:1",
+    state: "unknown",
+    annotations: {
+      "io.kubernetes.pod.terminationGracePeriod": "86400",
+      "io.kubernetes.container.preStopHandler": JSON.stringify({ exec: { command: ["drain"] } }),
+    },
+  } as const;
+  await using node = await startNode({
+    node: { sandboxes: [pod], containers: [container] },
+    flags: [
+      "--boot-grace=0s",
+      "--dead-pod-ttl=0s",
+      "--container-gc-period=200ms",
+      "--eviction-hard=nodefs.available<0%",
+    ],
+  });
+  await node.crigc("gc", "--containers");
+  // The next pass counts its pod as deleted.
+  await passesApart(node.stateDir);
+  node.runtime.fail("ExecSync", { kind: "hang" });
+  await using agent = node.start("run");
+  const hangs = () => node.runtime.callsOf("ExecSync").length > 0;
+  await until("the command runs", 15_000, hangs);
+  const startedMs = performance.now();
+  expect(await agent.stop()).toBe(0);
+  expect(performance.now() - startedMs).toBeLessThan(3_000);
+  expect(node.changes()).not.toContain("RemoveContainer");
 });

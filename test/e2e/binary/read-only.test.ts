@@ -74,7 +74,6 @@ test("no command changes anything with --dry-run, and each accepts the flag", as
   await it.crigc("install", "--root", join(it.home, "tree"));
   await it.crigc("gc", "--images");
   await it.crigc("hold", "2h");
-  await it.crigc("keep", "add", "r.example/listed");
   const before = stateOf(it.home);
   const wrong: Record<string, string> = {};
   for (const { name } of commands.filter((command) => command.name !== "run")) {

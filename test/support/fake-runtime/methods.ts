@@ -14,7 +14,6 @@ import {
   type Speaker,
 } from "./answers.ts";
 import type { ContainerDescription, ImageDescription } from "./describe.ts";
-import type { NodeEvent } from "./node.ts";
 
 /** A call that the runtime refuses, by the name of its gRPC code. */
 export class Refusal extends Error {
@@ -125,19 +124,6 @@ export const listStreams: Readonly<Record<string, ListStream>> = {
     items: node.images.map(imageMessage),
   }),
 };
-
-const eventTypes = ["created", "started", "stopped", "deleted"] as const;
-
-export function eventMessage(speaker: FakeSpeaker, event: NodeEvent): object {
-  return {
-    container_id: event.containerId,
-    container_event_type: eventTypes.indexOf(event.kind),
-    created_at: "1767225600000000000",
-    containers_statuses: speaker.node
-      .containersOf(event.sandboxId)
-      .map((container) => containerStatusMessage(speaker, container)),
-  };
-}
 
 function listSandboxes({ node }: FakeSpeaker, filter: Request): readonly object[] {
   return [...node.sandboxes.values()]

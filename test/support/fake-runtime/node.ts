@@ -8,12 +8,6 @@ import {
 } from "./describe.ts";
 import { LayerStore, type StoreOptions } from "./store.ts";
 
-export type NodeEvent = {
-  readonly kind: "created" | "started" | "stopped" | "deleted";
-  readonly containerId: string;
-  readonly sandboxId: string;
-};
-
 export class FakeNode {
   readonly store: LayerStore;
   readonly description: NodeDescription;
@@ -23,7 +17,6 @@ export class FakeNode {
   readonly containers = new Map<string, ContainerDescription>();
   /** Removed images leave their layers, as if another namespace used them. */
   keepsContent = false;
-  readonly listeners = new Set<(event: NodeEvent) => void>();
 
   constructor(description: NodeDescription, store: StoreOptions = {}) {
     this.store = new LayerStore(store);
@@ -42,20 +35,14 @@ export class FakeNode {
     this.sandboxes.set(sandbox.id, sandbox);
   }
 
-  /** Adds it and says so to those who watch events. */
   addContainer(container: ContainerDescription): void {
     this.containers.set(container.id, container);
-    this.#emit("created", container);
-    if ((container.state ?? "running") === "running") this.#emit("started", container);
   }
 
   setContainerState(id: string, state: NonNullable<ContainerDescription["state"]>): void {
     const container = this.containers.get(id);
     if (container === undefined) throw new Error(`the node has no container ${id}`);
-    const changed = { ...container, state };
-    this.containers.set(id, changed);
-    if (state === "running") this.#emit("started", changed);
-    if (state === "exited") this.#emit("stopped", changed);
+    this.containers.set(id, { ...container, state });
   }
 
   /** By ID, tag or digest. */
@@ -79,10 +66,7 @@ export class FakeNode {
   }
 
   removeContainer(id: string): void {
-    const container = this.containers.get(id);
-    if (container === undefined) return;
     this.containers.delete(id);
-    this.#emit("deleted", container);
   }
 
   stopSandbox(id: string): void {
@@ -102,11 +86,6 @@ export class FakeNode {
 
   containersOf(sandboxId: string): readonly ContainerDescription[] {
     return [...this.containers.values()].filter((it) => it.sandboxId === sandboxId);
-  }
-
-  #emit(kind: NodeEvent["kind"], container: ContainerDescription): void {
-    const event = { kind, containerId: container.id, sandboxId: container.sandboxId };
-    for (const listener of this.listeners) listener(event);
   }
 }
 

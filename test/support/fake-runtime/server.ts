@@ -17,8 +17,8 @@ import { loadSync } from "@grpc/proto-loader";
 
 import type { NodeDescription } from "./describe.ts";
 import { type CodeName, type Fault, Faults, type FaultScope, type Hook } from "./faults.ts";
-import { eventMessage, type FakeSpeaker, listStreams, Refusal, unaryMethods } from "./methods.ts";
-import { FakeNode, type NodeEvent } from "./node.ts";
+import { type FakeSpeaker, listStreams, Refusal, unaryMethods } from "./methods.ts";
+import { FakeNode } from "./node.ts";
 import type { StoreOptions } from "./store.ts";
 import { containerd17, type Traits } from "./traits.ts";
 
@@ -192,8 +192,7 @@ function stream(method: string, encode: Encode, context: Context) {
         if (fault?.kind === "drop") return context.drop();
         if (fault?.kind === "garbage") call.write(garbage);
         const list = listStreams[method]?.(context.speaker);
-        if (list === undefined) return sendEvents(call, encode, context);
-        if (!list.has) throw new Refusal("UNIMPLEMENTED", `unknown method ${method}`);
+        if (list?.has !== true) throw new Refusal("UNIMPLEMENTED", `unknown method ${method}`);
         const size = context.speaker.traits.batchSize;
         for (let at = 0; at < list.items.length; at += size) {
           const batch = { [list.field]: list.items.slice(at, at + size) };
@@ -235,25 +234,6 @@ async function serve(
     const details = thrown instanceof Error ? thrown.message : String(thrown);
     refuse({ code: status[received.code], details });
   }
-}
-
-function sendEvents(
-  call: ServerWritableStream<object, Buffer>,
-  encode: Encode,
-  { speaker }: Context,
-): void {
-  const { events } = speaker.traits;
-  if (events === "unimplemented")
-    throw new Refusal("UNIMPLEMENTED", "unknown method GetContainerEvents");
-  if (events === "ended") {
-    call.end();
-    return;
-  }
-  const listener = (event: NodeEvent): void => {
-    call.write(encode(eventMessage(speaker, event)));
-  };
-  speaker.node.listeners.add(listener);
-  call.on("cancelled", () => speaker.node.listeners.delete(listener));
 }
 
 function limited(bytes: Buffer, { speaker }: Context): Buffer {

@@ -7,8 +7,6 @@ export interface Traits {
   /** `StreamImages`, `StreamContainers`, `StreamPodSandboxes`; `UNIMPLEMENTED` otherwise. */
   readonly runtimeStreams: boolean;
   readonly imageStreams: boolean;
-  /** `GetContainerEvents`: answered, refused, or ended at once (CRI-O with events switched off). */
-  readonly events: "yes" | "unimplemented" | "ended";
   /** Whether containers carry `image_id`. */
   readonly imageIds: boolean;
   /** What `Status(verbose)` says, by key. */
@@ -30,7 +28,6 @@ export const containerd17: Traits = {
   version: "v1.7.24",
   runtimeStreams: false,
   imageStreams: false,
-  events: "yes",
   imageIds: false,
   statusInfo: {
     config: JSON.stringify({ containerd: {}, sandboxImage: "registry.k8s.io/pause:3.8" }),
