@@ -161,15 +161,10 @@ async function flushed({ recorder }: RealParts): Promise<void> {
 }
 
 /** What the simulation collects for its own judgement is no part of the agent. */
-function forget({ record, node }: Simulation): void {
-  for (const id of node.wanted.keys()) if (!node.sandboxes.has(id)) node.wanted.delete(id);
-  for (const list of [
-    record.passes,
-    record.removals,
-    record.events,
-    record.violations,
-    record.said,
-  ])
+function forget({ record, node, weather }: Simulation): void {
+  const sandboxes = new Set<string>(weather.sandboxes.map(({ id }) => id));
+  for (const id of node.wanted.keys()) if (!sandboxes.has(id)) node.wanted.delete(id);
+  for (const list of [record.passes, record.removals, record.events, record.violations])
     list.length = 0;
 }
 

@@ -5,19 +5,18 @@ import type { Engine } from "../../src/gc/ports.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import type { ImageId } from "../../src/model/ids.ts";
 import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
-import type { Limits } from "../../src/model/limits.ts";
-import type { Event, HoldState, Pass, PassKind } from "../../src/model/pass.ts";
+import type { PassKind } from "../../src/model/pass.ts";
 import type { Container, KeepRules, PodDirectory, Sandbox } from "../../src/model/snapshot.ts";
 import { duration } from "../../src/model/time.ts";
 import { reading } from "../support/build/pods.ts";
-import { fakeEngine, journalOf } from "../support/fake-engine.ts";
+import type { FakeEngine, FakeWorld } from "../support/fake-engine.ts";
 import type { Random } from "../support/random.ts";
 import { signalIn, surrounded } from "./around.ts";
 import type { Hostility } from "./hostility.ts";
 import { available, filesystemOf, inodesFree, type SimNode } from "./node.ts";
 
-/** What happens to calls, changed at will while time passes. */
-export interface Weather {
+/** The fake world, and what happens to calls: changed at will while time passes. */
+export interface Weather extends FakeWorld {
   runtimeIsAway: boolean;
   /** A call takes up to so long. */
   latencyMs: number;
@@ -28,19 +27,14 @@ export interface Weather {
   removalsHang: boolean;
   /** A verbose image status is not answered before its deadline. */
   layersHang: boolean;
-  hold: HoldState;
-  keep: KeepRules;
-  limits: Limits;
   /** What `ImageFsInfo` says of the images' use. */
   told: "exact" | "none";
 }
 
 /** What an agent did and said; shared by all that run on the node one after the other. */
 export class SimRecord {
-  readonly events: Event[] = [];
-  readonly passes: Pass[] = [];
-  readonly said: string[] = [];
-  runtimeCalls = 0;
+  readonly events: FakeEngine["events"];
+  readonly passes: FakeEngine["passes"];
   statfs = 0;
   /** The pass that runs. */
   kind: PassKind | null = null;
@@ -61,6 +55,11 @@ export class SimRecord {
   directories: readonly PodDirectory[] = [];
   /** Every RemoveImage call. */
   removals: { readonly atNs: bigint; readonly id: ImageId; readonly kind: PassKind | null }[] = [];
+
+  constructor({ events, passes }: FakeEngine) {
+    this.events = events;
+    this.passes = passes;
+  }
 }
 
 export interface SimPorts {
@@ -80,23 +79,24 @@ const never = new Promise<never>(() => undefined);
 
 export function simEngine(ports: SimPorts): Engine {
   const { node, weather, record, random, isAlive, hostility } = ports;
-  const { clock } = node;
+  const { clock, fake } = node;
+  const { engine } = fake;
   const call: Call = async (signal) => {
-    record.runtimeCalls += 1;
     if (weather.latencyMs > 0) await clock.sleep(random.next() * weather.latencyMs, signal);
     if (!isAlive()) await never;
     if (signal?.aborted === true) throw new RuntimeError("cancelled", "the call was cancelled");
     if (weather.runtimeIsAway) throw new RuntimeError("unreachable", "the runtime is away");
   };
-  const honest = {
-    reader: surrounded(readerOf(ports), async (_, given, ask) => {
+  const called = <Port extends object>(port: Port): Port =>
+    surrounded(port, async (_, given, ask) => {
       await call(signalIn(given));
       return ask();
-    }),
-    writer: writerOf(ports, call),
+    });
+  const honest = {
+    reader: called({ ...engine.observe.runtime, imageOrigin: originOf(ports) }),
+    writer: { ...called(engine.writer), removeImage: removerOf(ports, call) },
   };
-  const reader = hostility?.reader(honest.reader, record) ?? honest.reader;
-  const fake = fakeEngine().engine;
+  weather.before = noted(ports);
   const disk = (path: string) => {
     const found = node.disks.find((one) => one.path === path);
     if (found === undefined) throw new Error(`the node has no disk at ${path}`);
@@ -104,13 +104,11 @@ export function simEngine(ports: SimPorts): Engine {
   };
   return {
     // Logs, hooks and locks have no part in a simulated life.
-    ...fake,
+    ...engine,
     observe: {
-      runtime: reader,
+      runtime: hostility?.reader(honest.reader, record) ?? honest.reader,
       disk: {
-        filesystems: async () => {
-          return node.disks.map((one) => filesystemOf(node, one, weather.told));
-        },
+        filesystems: async () => node.disks.map((one) => filesystemOf(node, one, weather.told)),
         measure: async (path) => {
           record.statfs += 1;
           const one = disk(path);
@@ -123,15 +121,14 @@ export function simEngine(ports: SimPorts): Engine {
         },
       },
       host: {
-        ...fake.observe.host,
+        ...engine.observe.host,
         clocks: () => ({
           wall: node.wall(),
           uptime: duration(node.uptimeNs()),
-          bootId: node.bootId,
+          bootId: weather.bootId,
         }),
         keepRules: async () => (record.keepRead = weather.keep),
         pods: async () => reading("kubelet-dir", ...node.pods),
-        podDirectories: async () => (record.directories = [...node.directories.values()]),
       },
     },
     memory: {
@@ -150,12 +147,10 @@ export function simEngine(ports: SimPorts): Engine {
         if (!isAlive()) await never;
       },
     },
-    limits: () => weather.limits,
-    hold: () => weather.hold,
     writer: hostility?.writer(honest.writer, (id) => noteRemoval(ports, id)) ?? honest.writer,
     passes: new PassMemory(clock),
     journal: {
-      ...journalOf(record),
+      ...engine.journal,
       passStarted: ({ kind }) => {
         record.kind = kind;
         record.surplus = 0;
@@ -171,86 +166,62 @@ export function simEngine(ports: SimPorts): Engine {
 
 type Call = (signal?: AbortSignal) => Promise<void>;
 
-function readerOf({ node, record, weather }: SimPorts): Engine["observe"]["runtime"] {
-  return {
-    // What a life asks for and never changes.
-    ...fakeEngine().engine.observe.runtime,
-    listImages: async () => {
-      node.wentUnseen.clear();
-      return [...node.images.values()].map(({ image }) => image);
-    },
-    listContainers: async () => (record.listed = [...node.containers.values()]),
-    listSandboxes: async () => (record.listedSandboxes = [...node.sandboxes.values()]),
-    containerDetail: async (id) => {
-      const container = node.containers.get(id);
-      if (container === undefined) return null;
-      return {
-        id,
-        imageVolumes: [],
-        state: container.state,
-        labels: { "io.kubernetes.pod.uid": container.podUid },
-        annotations: {},
-      };
-    },
-    sandboxDetail: async (id) => {
-      const sandbox = node.sandboxes.get(id);
-      return sandbox === undefined ? null : { id, state: sandbox.state, address: "" };
-    },
-    imageStatus: async (reference) =>
-      [...node.images.values()].find(({ image }) => image.id === reference)?.image ?? null,
-    imageOrigin: async (_, signal) => {
-      if (weather.layersHang) {
-        await node.clock.sleep(DEADLINE_MS, signal);
-        throw new RuntimeError("deadline", "ImageStatus was not answered in time");
-      }
-      return { chain: null, builtAt: null };
-    },
+/** Notes what the runtime is about to tell or do. */
+function noted({ node, record, weather }: SimPorts): FakeWorld["before"] {
+  return (method, about) => {
+    if (method === "ListImages") node.wentUnseen.clear();
+    if (method === "ListContainers") record.listed = weather.containers;
+    if (method === "ListPodSandbox") record.listedSandboxes = weather.sandboxes;
+    if (method === "podDirectories") record.directories = weather.podDirectories ?? [];
+    const isIn = (
+      list: readonly { readonly id: string; readonly state: string }[],
+      state: string,
+    ) => list.some((one) => one.id === about && one.state === state);
+    if (method === "RemoveContainer" && isIn(weather.containers, "running"))
+      record.violations.push(`the running container ${about} was removed`);
+    if (method === "RemovePodSandbox" && isIn(weather.sandboxes, "ready"))
+      record.violations.push(`the ready sandbox ${about} was removed`);
+    // A life is long.
+    for (const list of [node.fake.calls, node.fake.writes, node.fake.said]) list.length = 0;
   };
 }
 
 /** The deadline of a call, as configured by default. */
 const DEADLINE_MS = 120_000;
 
-function writerOf(ports: SimPorts, call: Call): Engine["writer"] {
+function originOf({ node, weather }: SimPorts): Engine["observe"]["runtime"]["imageOrigin"] {
+  return async (_, signal) => {
+    if (weather.layersHang) {
+      await node.clock.sleep(DEADLINE_MS, signal);
+      throw new RuntimeError("deadline", "ImageStatus was not answered in time");
+    }
+    return { chain: null, builtAt: null };
+  };
+}
+
+function removerOf(ports: SimPorts, call: Call): Engine["writer"]["removeImage"] {
   const { node, weather, record, random, hostility } = ports;
-  return {
-    removeImage: async (id) => {
-      const surplusBefore = record.surplus;
-      // A hostile runtime is judged by what it was asked, whenever and however often it does it.
-      if (hostility === null) noteRemoval(ports, id);
-      await call();
-      if (weather.removalsHang) await never;
-      const dice = random.next() * 100;
-      if (dice < weather.refusedPercent) {
-        record.surplus = surplusBefore;
-        throw new RuntimeError("failed", "device is busy");
-      }
-      if (dice < weather.refusedPercent + weather.tooLatePercent) {
-        node.clock.after(DEADLINE_MS * 1.5, () => {
-          const cameNs = node.images.get(id)?.cameNs;
-          node.removeImage(id);
-          if (cameNs !== undefined && !node.images.has(id)) node.wentUnseen.set(id, cameNs);
-        });
-        await node.clock.sleep(DEADLINE_MS);
-        throw new RuntimeError("deadline", "RemoveImage was not answered in time");
-      }
-      node.removeImage(id);
-    },
-    stopContainer: () => call(),
-    removeContainer: async (id) => {
-      await call();
-      if (node.containers.get(id)?.state === "running")
-        record.violations.push(`the running container ${id} was removed`);
-      node.containers.delete(id);
-    },
-    stopSandbox: () => call(),
-    removeSandbox: async (id) => {
-      await call();
-      if (node.sandboxes.get(id)?.state === "ready")
-        record.violations.push(`the ready sandbox ${id} was removed`);
-      node.sandboxes.delete(id);
-    },
-    execSync: async () => 0,
+  return async (id) => {
+    const surplusBefore = record.surplus;
+    // A hostile runtime is judged by what it was asked, whenever and however often it does it.
+    if (hostility === null) noteRemoval(ports, id);
+    await call();
+    if (weather.removalsHang) await never;
+    const dice = random.next() * 100;
+    if (dice < weather.refusedPercent) {
+      record.surplus = surplusBefore;
+      throw new RuntimeError("failed", "device is busy");
+    }
+    if (dice < weather.refusedPercent + weather.tooLatePercent) {
+      node.clock.after(DEADLINE_MS * 1.5, () => {
+        const cameNs = node.images.get(id)?.cameNs;
+        node.removeImage(id);
+        if (cameNs !== undefined && !node.images.has(id)) node.wentUnseen.set(id, cameNs);
+      });
+      await node.clock.sleep(DEADLINE_MS);
+      throw new RuntimeError("deadline", "RemoveImage was not answered in time");
+    }
+    node.removeImage(id);
   };
 }
 

@@ -17,7 +17,7 @@ export function isNeeded(sim: Simulation, kind: PassKind | null): boolean {
   if (maximumAge > 0n) return true;
   if (storeBudgetBytes === null) return false;
   // The budget counts the sizes that the runtime lists; here it reports no layers.
-  const listed = [...node.images.values()].reduce((sum, { image }) => sum + image.sizeBytes, 0n);
+  const listed = weather.images.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0n);
   return listed > storeBudgetBytes;
 }
 

@@ -1,4 +1,4 @@
-// A simulated node: images made of layers that they share, containers, and disks on which others write too.
+// A simulated node: the fake engine's world, with images made of layers that they share and disks on which others write too.
 
 import { imageId } from "../../src/model/ids.ts";
 import type { ImageId, PodUid } from "../../src/model/ids.ts";
@@ -7,11 +7,11 @@ import type {
   Filesystem,
   FilesystemRole,
   Image,
-  PodDirectory,
   Sandbox,
 } from "../../src/model/snapshot.ts";
 import { type Instant, instant } from "../../src/model/time.ts";
 import { aContainer, anImage, aSandbox, idOf, MIB } from "../support/build/values.ts";
+import { type FakeEngine, fakeEngine, type FakeWorld } from "../support/fake-engine.ts";
 import type { SimClock } from "./clock.ts";
 
 export interface Layer {
@@ -60,25 +60,19 @@ const START = 1_767_225_600_000_000_000n;
 export class SimNode {
   readonly clock: SimClock;
   readonly disks: readonly SimDisk[];
+  readonly fake: FakeEngine = fakeEngine();
   readonly images = new Map<ImageId, SimImage>();
-  readonly containers = new Map<string, Container>();
-  readonly sandboxes = new Map<string, Sandbox>();
   /** Pods that the kubelet has a directory for. */
   readonly pods = new Set<PodUid>();
-  /** Images that answer OK to their removal and stay. */
-  readonly ghosts = new Set<ImageId>();
   /** Images that went at any time; they may have come back since. */
   readonly removedOnce = new Set<ImageId>();
   /** When images came that went after the deadline of their removal, since the last list: one that is back never seemed to go. */
   readonly wentUnseen = new Map<ImageId, bigint>();
   /** Which image a pod is about to run, by its sandbox. */
   readonly wanted = new Map<string, ImageId>();
-  /** The kubelet's directories of pods. */
-  readonly directories = new Map<PodUid, PodDirectory>();
   lateMs: number;
   /** By how much the wall clock is wrong. */
   wallOffset = 0n;
-  bootId = "boot-1";
   #bootedNs: bigint;
   readonly #users = new Map<string, number>();
   readonly #layers = new Map<string, Layer>();
@@ -88,6 +82,10 @@ export class SimNode {
     this.disks = options.disks;
     this.lateMs = options.lateMs;
     this.#bootedNs = this.clock.monotonicNs() - 3_600_000_000_000n;
+  }
+
+  get #world(): FakeWorld {
+    return this.fake.world;
   }
 
   wall(): Instant {
@@ -116,14 +114,16 @@ export class SimNode {
     });
     const cameNs = this.wentUnseen.get(id) ?? this.clock.monotonicNs();
     this.images.set(id, { image, release, cameNs });
+    this.#world.images = [...this.#world.images, image];
     return true;
   }
 
   /** As RemoveImage does: what it frees comes at once, or late. */
   removeImage(id: ImageId): void {
     const found = this.images.get(id);
-    if (found === undefined || this.ghosts.has(id)) return;
+    if (found === undefined || this.#world.ghosts.has(id)) return;
     this.images.delete(id);
+    this.#world.images = this.#world.images.filter((one) => one.id !== id);
     this.removedOnce.add(id);
     for (const { id: layer } of found.release.layers)
       this.#users.set(layer, (this.#users.get(layer) ?? 1) - 1);
@@ -150,7 +150,7 @@ export class SimNode {
 
   addSandbox(pod: string, image: ImageId): Sandbox {
     const sandbox = aSandbox(pod, { name: pod, createdAt: this.wall() });
-    this.sandboxes.set(sandbox.id, sandbox);
+    this.#world.sandboxes = [...this.#world.sandboxes, sandbox];
     this.pods.add(sandbox.podUid);
     this.wanted.set(sandbox.id, image);
     return sandbox;
@@ -159,7 +159,9 @@ export class SimNode {
   /** The kubelet is about to create the pod's container. */
   mark({ podUid: uid }: Sandbox): void {
     const bornAt = this.wall();
-    this.directories.set(uid, { uid, bornAt, files: [{ container: "main", bornAt }] });
+    const others = (this.#world.podDirectories ?? []).filter((one) => one.uid !== uid);
+    const directory = { uid, bornAt, files: [{ container: "main", bornAt }] };
+    this.#world.podDirectories = [...others, directory];
   }
 
   addContainer(sandbox: Sandbox, image: ImageId): Container {
@@ -171,24 +173,25 @@ export class SimNode {
       imageRef: image,
       createdAt: this.wall(),
     });
-    this.containers.set(container.id, container);
+    this.#world.containers = [...this.#world.containers, container];
     return container;
   }
 
   endPod(sandbox: Sandbox): void {
-    for (const container of this.containers.values())
-      if (container.sandboxId === sandbox.id)
-        this.containers.set(container.id, { ...container, state: "exited" });
-    if (this.sandboxes.has(sandbox.id))
-      this.sandboxes.set(sandbox.id, { ...sandbox, state: "not-ready" });
+    const world = this.#world;
+    world.containers = world.containers.map((one) =>
+      one.sandboxId === sandbox.id ? { ...one, state: "exited" } : one,
+    );
+    world.sandboxes = world.sandboxes.map((one) =>
+      one.id === sandbox.id ? { ...one, state: "not-ready" } : one,
+    );
   }
 
   /** The machine starts anew: nothing runs, and no container is there until the kubelet brings pods back. */
   reboot(): void {
-    this.bootId = `boot-${Number(this.bootId.slice(5)) + 1}`;
+    const bootId = `boot-${Number(this.#world.bootId.slice(5)) + 1}`;
     this.#bootedNs = this.clock.monotonicNs();
-    this.containers.clear();
-    this.sandboxes.clear();
+    Object.assign(this.#world, { bootId, containers: [], sandboxes: [] });
   }
 
   #sweep(): void {

@@ -70,7 +70,7 @@ export class Simulation {
   readonly clock = new SimClock();
   readonly random: Random;
   readonly node: SimNode;
-  readonly record = new SimRecord();
+  readonly record: SimRecord;
   readonly weather: Weather;
   readonly hostility: Hostility | null;
   readonly #periods: AgentConfig["periods"];
@@ -85,19 +85,19 @@ export class Simulation {
       disks: options.disks ?? [aDisk()],
       lateMs: options.lateMs ?? 0,
     });
-    this.weather = {
+    this.record = new SimRecord(this.node.fake);
+    const sky = {
       runtimeIsAway: false,
       latencyMs: 0,
       refusedPercent: 0,
       tooLatePercent: 0,
       removalsHang: false,
       layersHang: false,
-      hold: { kind: "none" },
-      keep: { rules: [], problems: [] },
       limits: simLimits,
-      told: "exact",
-      ...options.weather,
+      podDirectories: [],
+      told: "exact" as const,
     };
+    this.weather = Object.assign(this.node.fake.world, sky, options.weather);
     this.hostility = options.hostile === true ? new Hostility(this.clock, this.random) : null;
     this.#periods = { ...simPeriods, ...options.periods };
     this.#refit = options.refit ?? ((engine) => engine);
@@ -203,7 +203,7 @@ export class Simulation {
     const user =
       record.listed.find(({ imageRef }) => imageRef === id) ??
       // A list that lacks it does not mean that it is gone: it was in the ledger, and the runtime can be asked.
-      [...node.containers.values()].find(
+      weather.containers.find(
         (container) => container.imageRef === id && record.remembered.has(container.id),
       );
     if (user !== undefined) return `${user.id} uses it, which the runtime had named`;
@@ -212,7 +212,7 @@ export class Simulation {
     if (weather.hold.kind === "held") return "collection is on hold";
     // They are read once in a pass.
     if ((record.keepRead?.problems ?? []).length > 0) return "the keep rules are invalid";
-    if (node.bootId !== "boot-1" && node.uptimeNs() < weather.limits.ledger.bootGrace)
+    if (weather.bootId !== "boot-1" && node.uptimeNs() < weather.limits.ledger.bootGrace)
       return "the machine has only just booted";
     if (found === undefined) return null;
     if (found.release.pinned) return "it is pinned";

@@ -45,7 +45,7 @@ export class Walk {
       node.wallOffset += BigInt(random.between(-100, 100)) * 3_600_000_000_000n;
     });
     this.#every(2 * HOUR, () => {
-      if (node.images.size > 0) node.ghosts.add(random.pick([...node.images.keys()]));
+      if (node.images.size > 0) this.#sim.weather.ghosts.add(random.pick([...node.images.keys()]));
     });
   }
 
@@ -66,9 +66,9 @@ export class Walk {
   }
 
   async #pod(): Promise<void> {
-    const { node, clock, random } = this.#sim;
+    const { node, weather, clock, random } = this.#sim;
     const release = random.pick(this.releases);
-    const boot = node.bootId;
+    const boot = weather.bootId;
     const id = imageOf(release);
     const sandbox = node.addSandbox(`pod${(this.#pods += 1)}`, id);
     if (!node.images.has(id)) {
@@ -77,15 +77,15 @@ export class Walk {
     }
     // Before the kubelet looks for the image lie volumes and networks.
     await clock.sleep(random.between(0, 60) * SECOND);
-    if (node.bootId !== boot) return;
+    if (weather.bootId !== boot) return;
     if (!node.images.has(id)) return this.#endPod(sandbox);
     node.mark(sandbox);
     await clock.sleep(random.pick([300, 3 * SECOND, 40 * SECOND]));
-    if (node.bootId !== boot) return;
+    if (weather.bootId !== boot) return;
     if (!node.images.has(id)) return this.#endPod(sandbox);
     node.addContainer(sandbox, id);
     await clock.sleep(random.pick([5 * SECOND, MINUTE, 10 * MINUTE, 60 * MINUTE]));
-    if (node.bootId === boot) await this.#endPod(sandbox);
+    if (weather.bootId === boot) await this.#endPod(sandbox);
   }
 
   /** Somebody brings images beside the kubelet, for later. */
