@@ -4,10 +4,10 @@ import { expect, test } from "bun:test";
 
 import { imageEffects, type ImageHistory } from "./image-history.ts";
 import { pressureEffects, type PressureHistory } from "./pressure-history.ts";
-import { readHistories } from "./read-vectors.ts";
+import { readVectors } from "./read-vectors.ts";
 
-const imageHistories = readHistories<ImageHistory>("image-histories");
-const pressureHistories = readHistories<PressureHistory>("pressure-histories");
+const imageHistories = readVectors<ImageHistory>("image-histories");
+const pressureHistories = readVectors<PressureHistory>("pressure-histories");
 
 test("every history has steps", () => {
   const all = [...imageHistories, ...pressureHistories];

@@ -2,7 +2,7 @@
 
 import { Agent, type AgentConfig } from "../../src/agent/loops.ts";
 import type { Engine } from "../../src/gc/ports.ts";
-import { type ImageId } from "../../src/model/ids.ts";
+import type { ImageId } from "../../src/model/ids.ts";
 import type { Limits, Signal, Threshold } from "../../src/model/limits.ts";
 import type { Pass, PassKind } from "../../src/model/pass.ts";
 import { duration, minutes } from "../../src/model/time.ts";
@@ -12,8 +12,7 @@ import { Random } from "../support/random.ts";
 import { SimClock } from "./clock.ts";
 import { simEngine, SimRecord, type Weather } from "./engine.ts";
 import { Hostility } from "./hostility.ts";
-import { isNeeded } from "./need.ts";
-import { aDisk, aRelease, available, type SimDisk, SimNode } from "./node.ts";
+import { aDisk, aRelease, available, inodesFree, type SimDisk, SimNode } from "./node.ts";
 
 export const SECOND = 1_000;
 export const MINUTE = 60 * SECOND;
@@ -233,4 +232,29 @@ export async function aNodeWith(images: number, options: SimOptions = {}): Promi
   sim.start();
   await sim.run(10 * MINUTE);
   return sim;
+}
+
+/** By the targets that a pass of the kind can have with the thresholds that simulations use. */
+function isNeeded(sim: Simulation, kind: PassKind | null): boolean {
+  const { node, weather } = sim;
+  const { maximumAge, storeBudgetBytes } = weather.limits.images;
+  const disk = node.imageDisk();
+  const pressure = kind === "pressure";
+  const free = freeShare(sim, disk);
+  // A fraction is a float32, as with the kubelet: a threshold is a little more than its percentage.
+  if (free.bytes < (pressure ? 15_001n : 20_001n)) return true;
+  if (pressure) return free.inodes < 5_001n;
+  if (maximumAge > 0n) return true;
+  if (storeBudgetBytes === null) return false;
+  // The budget counts the sizes that the runtime lists; here it reports no layers.
+  const listed = weather.images.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0n);
+  return listed > storeBudgetBytes;
+}
+
+/** In thousandths of a percent. */
+function freeShare({ node }: Simulation, disk: SimDisk): { bytes: bigint; inodes: bigint } {
+  return {
+    bytes: (100_000n * available(node, disk)) / disk.capacity,
+    inodes: (100_000n * inodesFree(node, disk)) / disk.inodes,
+  };
 }

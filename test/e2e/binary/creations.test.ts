@@ -56,14 +56,3 @@ test("an agent under pressure waits for a container that is being created, says 
   await agent.stop();
   expect(agent.said()).toContain("Image removal waits: 1 container starting (web of");
 }, 60_000);
-
-test("gc in an agent waits for no container that is being created while disk pressure is due", async () => {
-  await using it = await aPod();
-  begin(it);
-  await using _ = it.start("run");
-  await it.status("the pressure pass waits", (status) => status.waiting !== null);
-  const { exitCode, tookMs } = await it.crigc("gc", "--images");
-  expect([0, 4]).toContain(exitCode);
-  // The turn of the pressure pass may last its waits of 5 s and 10 s.
-  expect(tookMs).toBeLessThan(25_000);
-}, 90_000);

@@ -1,6 +1,6 @@
 // A ledger that misses changes: the minimum age of all images restarts, and an image that came back is not removed.
 import { expect, test } from "bun:test";
-import { copyFileSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { hours } from "../../../src/model/time.ts";
@@ -65,15 +65,5 @@ test("after an agent was killed, the images are young", async () => {
   agent.signal("SIGKILL");
   await agent.exited;
   for (const at of [0, 1]) node.runtime.node.removeImage(imageIdOf(at));
-  await expectTooYoung(node);
-});
-
-test("after an older copy of the ledger is put back, the images are young", async () => {
-  await using node = await oldNode();
-  const copy = join(node.home, "copy");
-  mkdirSync(copy);
-  copyFileSync(join(node.stateDir, "ledger.json"), join(copy, "ledger.json"));
-  expect((await node.crigc("gc", "--all-unused")).exitCode).toBe(0);
-  renameSync(join(copy, "ledger.json"), join(node.stateDir, "ledger.json"));
   await expectTooYoung(node);
 });

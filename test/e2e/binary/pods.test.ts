@@ -128,7 +128,7 @@ test("an agent exits on SIGTERM while the pre-stop command of a container of unk
       "io.kubernetes.container.preStopHandler": JSON.stringify({ exec: { command: ["drain"] } }),
     },
   } as const;
-  await using node = await startNode({
+  await using it = await startNode({
     node: { sandboxes: [pod], containers: [container] },
     flags: [
       "--boot-grace=0s",
@@ -137,15 +137,15 @@ test("an agent exits on SIGTERM while the pre-stop command of a container of unk
       "--eviction-hard=nodefs.available<0%",
     ],
   });
-  await node.crigc("gc", "--containers");
+  await it.crigc("gc", "--containers");
   // The next pass counts its pod as deleted.
-  await passesApart(node.stateDir);
-  node.runtime.fail("ExecSync", { kind: "hang" });
-  await using agent = node.start("run");
-  const hangs = () => node.runtime.callsOf("ExecSync").length > 0;
+  await passesApart(it.stateDir);
+  it.runtime.fail("ExecSync", { kind: "hang" });
+  await using agent = it.start("run");
+  const hangs = () => it.runtime.callsOf("ExecSync").length > 0;
   await until("the command runs", 15_000, hangs);
   const startedMs = performance.now();
   expect(await agent.stop()).toBe(0);
   expect(performance.now() - startedMs).toBeLessThan(3_000);
-  expect(node.changes()).not.toContain("RemoveContainer");
+  expect(it.changes()).not.toContain("RemoveContainer");
 });

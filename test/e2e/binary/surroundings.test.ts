@@ -1,10 +1,9 @@
-// What lies around the executable does not change what it does: its working directory, proxies; and where Bun's own variables do.
+// What lies around the executable does not change what it does: its working directory, proxies.
 import { describe, expect, test } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 
 import { imageIdOf } from "../../support/fake-runtime/describe.ts";
-import { runProgram } from "../../support/program.ts";
 import { put, scratch } from "../../support/scratch.ts";
 import { onAnyDisk, startNode } from "./node.ts";
 
@@ -63,20 +62,6 @@ test("a hostile working directory is ignored: no variable, module, script, prelo
     expect(await it.within(within, command, ...onAnyDisk)).toMatchObject({ exitCode: 0 });
   expect(marks()).toEqual([]);
   expect(existsSync(join(directory, "marks-script"))).toBe(false);
-});
-
-// Bun reads both before a line of ours runs; who sets the environment of a root process rules it anyway.
-test("BUN_OPTIONS and BUN_BE_BUN are obeyed, and unset by the service", async () => {
-  const directory = scratch();
-  const mark = join(directory, "mark");
-  const code = `require("node:fs").mkdirSync(${JSON.stringify(mark)});`;
-  const env = { BUN_OPTIONS: `--preload=${put(directory, "first.ts", code)}` };
-  expect(await runProgram(["version"], { env })).toMatchObject({ exitCode: 0 });
-  expect(existsSync(mark)).toBe(true);
-  const { stdout } = await runProgram(["--version"], { env: { BUN_BE_BUN: "1" } });
-  expect(stdout.trim()).toMatch(/^\d+\.\d+\.\d+$/);
-  const unit = (await runProgram(["print", "systemd-unit"])).stdout;
-  expect(unit).toMatch(/^UnsetEnvironment=(?=.*BUN_OPTIONS)(?=.*BUN_BE_BUN)/m);
 });
 
 describe.skipIf(process.getuid?.() !== 0)("a user who is not root", () => {
