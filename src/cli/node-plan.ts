@@ -28,8 +28,6 @@ export interface PlanRequest {
   readonly isFirstLook?: true;
   /** Whether to read the layers of all images, for commands that show them. */
   readonly allLayers?: boolean;
-  /** Instead of stderr, for notices of the state directory. */
-  readonly notify?: (notice: string) => void;
 }
 
 /** Rejects if the runtime, a list or a stat fails. Opens no writer. */
@@ -38,10 +36,9 @@ export async function planNode(
   request: PlanRequest = {},
 ): Promise<Prepared> {
   const { config = context.config, allLayers = false, isFirstLook = false } = request;
-  const { notify = context.note } = request;
   const { purpose = { kind: "periodic" }, parts = { containers: "all", images: true } } = request;
   using node = await context.open.node(config);
-  for (const notice of node.notices) notify(notice);
+  for (const notice of node.notices) context.note(notice);
   const pass = { purpose, parts, allLayers, evictions: true };
   const seen = await readOnlyPass(node.engine, pass, context.signal);
   noteUnmeasured(context, seen);

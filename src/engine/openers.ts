@@ -12,12 +12,11 @@ import { type PassEnd, type PassRequest, runPass } from "../gc/pass.ts";
 import type { Engine } from "../gc/ports.ts";
 import { RuntimeError } from "../model/errors.ts";
 import { duration, toMs } from "../model/time.ts";
-import { readClocks, timer, wallClock } from "../node/clock.ts";
+import { timer, wallClock } from "../node/clock.ts";
 import { directoryFact, filesIn, walkDirectories } from "../node/directories.ts";
 import { deviceOf } from "../node/disk.ts";
 import { writeAnswerFile, writeWholeFile } from "../node/files.ts";
 import { type HoldRequest, readHold, releaseHold, writeHold } from "../node/hold.ts";
-import { addressFault } from "../node/http.ts";
 import { baselineStamp, readKeepFile, setBaselineStamp } from "../node/keep-files.ts";
 import { kubeletFact, rootDirectoryOf } from "../node/kubelet/pods.ts";
 import { holderWords, type LockWait } from "../node/lock.ts";
@@ -184,13 +183,10 @@ function baseline({ values: { keepDir, stateDir } }: Config) {
 /** The facts for `doctor`, read without changing anything. */
 function machineOf(config: Config) {
   return {
-    /** "" if unreadable. */
-    bootId: () => readClocks().bootId,
     sockets: () => socketFacts(config.values.containerRuntimeEndpoint),
     directory: directoryFact,
     /** The device of the filesystem that a path is or would be on, as in `Filesystem`; `null`: unknown. */
     device: (path: string) => deviceOf(path).catch(() => null),
-    addressFault,
     kubelet: () => kubeletFact(rootDirectoryOf(config.values.rootDir)),
   };
 }

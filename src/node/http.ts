@@ -1,12 +1,10 @@
 // One bounded HTTP request, to the node's own kubelet or to a pod; and the check of an address to listen on.
 
-import { createServer } from "node:net";
 import type { checkServerIdentity } from "node:tls";
 
 import { HostError } from "../model/errors.ts";
 import type { HookRequest } from "../model/ports.ts";
 import { TIMER_MS_MAX } from "../model/time.ts";
-import { hostAndPort } from "../model/values.ts";
 import { boundedBytes, codeOf, reasonOf } from "./files.ts";
 
 export interface GetRequest {
@@ -74,18 +72,4 @@ export async function sendHook(hook: HookRequest, signal: AbortSignal): Promise<
     signal,
   });
   return answer.status;
-}
-
-/** Listens on `HOST:PORT` for a moment; `null`: it is free. */
-export function addressFault(address: string): Promise<string | null> {
-  const server = createServer();
-  const { host, port } = hostAndPort(address);
-  return new Promise((resolve) => {
-    server.once("error", (error) =>
-      resolve(codeOf(error) === "EADDRINUSE" ? "it is in use" : reasonOf(error)),
-    );
-    server.listen({ port, ...(host === "*" ? {} : { host }) }, () =>
-      server.close(() => resolve(null)),
-    );
-  });
 }

@@ -5,20 +5,15 @@ import { Printer, wrapped } from "./printer.ts";
 import { clean, type Colour, paint, type Screen } from "./terminal.ts";
 import { counted } from "./words.ts";
 
-export interface DoctorCheck {
-  /** A short name in lower case with dashes: `socket`, `kubelet-thresholds`. */
-  readonly name: string;
-  /** `skipped`: a check that it depends on failed. */
-  readonly result: "ok" | "warning" | "failed" | "skipped";
+export interface Verdict {
+  readonly result: "ok" | "warning" | "failed";
   /** The finding as a sentence without a full stop. */
   readonly message: string;
   /** What to do; `null`: nothing. */
   readonly advice: string | null;
 }
 
-export type Verdict = Omit<DoctorCheck, "name">;
-
-/** By name of the check, in display order; `null`: nothing to report. */
+/** By name of the check in lower case with dashes, in display order; `null`: nothing to report. */
 export type Verdicts = readonly (readonly [name: string, verdict: Verdict | null])[];
 
 const verdict =
@@ -29,24 +24,22 @@ export const ok = verdict("ok");
 export const warning = verdict("warning");
 export const failed = verdict("failed");
 
-/** `because`: the check that it depends on. */
-export const skipped = (because: string): Verdict => verdict("skipped")(`not checked: ${because}`);
-
 /** Healthy: no check failed; warnings do not count. */
-export const doctorDocument = (checks: readonly DoctorCheck[]) =>
-  document("Doctor", {
+export function doctorDocument(verdicts: Verdicts) {
+  const checks = verdicts.flatMap(([name, it]) => (it === null ? [] : [{ name, ...it }]));
+  return document("Doctor", {
     healthy: countOf(checks, "failed") === 0,
     checks: checks.map((it) => jsonOf(it)),
   });
+}
 
-const countOf = (checks: readonly DoctorCheck[], result: DoctorCheck["result"]): number =>
+const countOf = (checks: readonly Pick<Verdict, "result">[], result: Verdict["result"]): number =>
   checks.filter((check) => check.result === result).length;
 
-const SHOWN: Readonly<Record<DoctorCheck["result"], readonly [string, Colour]>> = {
+const SHOWN: Readonly<Record<Verdict["result"], readonly [string, Colour]>> = {
   ok: ["ok", "green"],
   warning: ["warning", "yellow"],
   failed: ["FAILED", "red"],
-  skipped: ["skipped", "dim"],
 };
 
 const MARK_WIDTH = 9;

@@ -45,7 +45,7 @@ export const folderRules: Readonly<Record<string, FolderRule>> = {
       "agent",
       "engine",
     ],
-    packages: ["node:util", "valibot"],
+    packages: ["node:util"],
   },
   install: {
     folders: ["model", "node", "deploy", "package.json"],

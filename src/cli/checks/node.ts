@@ -1,148 +1,105 @@
-/** Doctor's checks of an observation: lists, filesystems, blocks, owners of containers, pod source. */
+/** Doctor's checks of an observation: runtime, filesystems, blocks, pods, owners, keep rules, and usage that no image explains. */
 
-import { faultsOf } from "../../cri/runtimes.ts";
+import { faultsOf, runtimeOf } from "../../cri/runtimes.ts";
 import type { Prepared } from "../../gc/prepare.ts";
 import type { ImageLimits, Limits } from "../../model/limits.ts";
-import type { ImagePlan, PodSourceState } from "../../model/plan.ts";
+import type { PodSourceState } from "../../model/plan.ts";
 import type { ImageBlock } from "../../model/reason.ts";
-import type {
-  Filesystem,
-  Image,
-  KeepRules,
-  PodReading,
-  RuntimeInfo,
-  Snapshot,
-} from "../../model/snapshot.ts";
+import type { WritableLayers } from "../../model/reports.ts";
+import type { Filesystem, Image, KeepRules, RuntimeInfo, Snapshot } from "../../model/snapshot.ts";
 import { duration } from "../../model/time.ts";
 import { ownership } from "../../policy/container/ownership.ts";
+import { breakdownOf } from "../../policy/disk.ts";
 import { sandboxImageReason, sandboxNames } from "../../policy/image/protect.ts";
 import { compileKeepRules, unmatchedKeepRules } from "../../policy/keep/keep.ts";
-import {
-  judgePressure,
-  metTargets,
-  type MetThreshold,
-  noPressure,
-} from "../../policy/pressure/thresholds.ts";
-import { logsErrorWords, podSourceWords } from "../../report/container-reasons.ts";
+import { layersOf } from "../../policy/origins.ts";
+import { judgePressure, noPressure } from "../../policy/pressure/thresholds.ts";
+import { podSourceWords } from "../../report/container-reasons.ts";
+import { breakdownWords } from "../../report/disk.ts";
 import { failed, ok, type Verdict, type Verdicts, warning } from "../../report/doctor.ts";
 import { imageBlock } from "../../report/image-reasons.ts";
 import { present } from "../../report/terminal.ts";
-import { counted, spaceWords, usedPercent } from "../../report/words.ts";
+import { counted, humanBytes, shortId, spaceWords, usedPercent } from "../../report/words.ts";
 
-export function nodeChecks(prepared: Prepared, limits: Limits): Verdicts {
+/** `written`: by containers, which some runtimes count among the images; `null`: unknown. */
+export function nodeChecks(
+  prepared: Prepared,
+  limits: Limits,
+  written: WritableLayers | null,
+): Verdicts {
   const { snapshot, plan } = prepared;
   return [
     ["runtime-version", runtimeCheck(snapshot.runtime)],
-    ["lists", listCheck(snapshot)],
     ...snapshot.filesystems.map(
       (it) =>
         [`filesystem-${it.roles.join("-")}`, filesystemCheck(it, { limits, snapshot })] as const,
     ),
-    ...(plan.images === null ? [] : blockChecks(plan.images)),
+    ...(plan.images?.blocks ?? []).map(
+      (block) => [`block-${block.kind}`, blockCheck(block)] as const,
+    ),
     ["pod-source", plan.containers && podSourceCheck(plan.containers.podSource)],
-    ["pod-specs", specCheck(snapshot.pods)],
+    ["pod-specs", specCheck(snapshot)],
     ["owners", ownerCheck(snapshot, limits)],
     ["sandbox-image", sandboxImageCheck(snapshot, limits.images)],
-    ["pod-logs", logCheck(snapshot)],
+    ["image-names", nameCheck(snapshot)],
+    ["unexplained-usage", usageCheck(prepared, written)],
   ];
 }
 
-const listCheck = ({ images, containers, sandboxes }: Snapshot): Verdict =>
-  ok(
-    `the runtime lists ${counted(images.length, "image")}, ${counted(containers.length, "container")} and ${counted(sandboxes.length, "sandbox", "sandboxes")}`,
-  );
+export function runtimeCheck(runtime: Pick<RuntimeInfo, "name" | "version">): Verdict {
+  const [fault] = faultsOf(runtime);
+  if (fault !== undefined) return warning(fault.message, fault.advice);
+  return ok(`no known faults in ${runtime.name} ${runtime.version}`);
+}
 
 function filesystemCheck(
   filesystem: Filesystem,
   { limits, snapshot }: { readonly limits: Limits; readonly snapshot: Snapshot },
 ): Verdict {
-  const { roles, path, mountpoint, capacityBytes, availableBytes } = filesystem;
+  const { roles, path, mountpoint, capacityBytes, availableBytes, unmeasured } = filesystem;
   const where = path === mountpoint ? path : `${path} (mounted at ${mountpoint})`;
-  const { unmeasured } = filesystem;
   if (unmeasured !== undefined) return failed(`nothing is removed for it: ${unmeasured}`);
   if (capacityBytes === 0n)
     return failed(
-      `${where} reports a capacity of 0 bytes, so its usage is unknown and nothing is removed for it`,
+      `${where} reports a capacity of 0 bytes, so nothing is removed for it`,
       "check what is mounted there",
     );
-  const used = usedPercent(capacityBytes, availableBytes);
-  const figures = `${where}: ${spaceWords(filesystem)}`;
-  const { pressure, images } = limits;
-  const isHigh = roles.includes("imagefs") && used >= images.highPercent;
-  const verdict = judgePressure({
-    filesystems: snapshot.filesystems,
-    limits: pressure,
+  const { highPercent } = limits.images;
+  const { filesystems } = snapshot;
+  // Also the soft ones, of which a single check knows no grace period.
+  const { met } = judgePressure({
+    filesystems,
+    limits: limits.pressure,
     state: noPressure,
     uptime: duration(0n),
   });
-  const met = metOn(filesystem, verdict.met);
+  const signals = met
+    .filter((it) => it.filesystem.device === filesystem.device)
+    .map(({ threshold }) => threshold.signal);
   const over = present([
-    isHigh && `at or over the high threshold of ${images.highPercent}%`,
-    met.length > 0 && `past the eviction threshold of ${met.join(", ")}`,
+    roles.includes("imagefs") &&
+      usedPercent(capacityBytes, availableBytes) >= highPercent &&
+      `at or over the high threshold of ${highPercent}%`,
+    signals.length > 0 && `past the eviction threshold of ${signals.join(", ")}`,
   ]);
+  const figures = `${where}: ${spaceWords(filesystem)}`;
   if (over.length === 0) return ok(figures);
-  // Soft thresholds too, of which a single check knows no grace period.
-  const targets = metTargets({ filesystems: snapshot.filesystems, limits: pressure });
-  const hasTarget = targets.some((it) => "device" in it && it.device === filesystem.device);
   return warning(
     `${figures}, ${over.join(" and ")}`,
-    isHigh || hasTarget
+    roles.includes("imagefs")
       ? "crigc plan shows what would be removed; crigc gc removes it now"
       : "no image is on it: free other data there",
   );
 }
 
-/** Each signal with the usage from which it is met. Derived ones repeat one of the same device. */
-function metOn({ device }: Filesystem, all: readonly MetThreshold[]): readonly string[] {
-  const here = all
-    .filter(({ filesystem }) => filesystem.device === device)
-    .map(({ threshold: { signal }, filesystem: { capacityBytes, inodes }, limit }) => {
-      const [role = "", what] = signal.split(".");
-      const capacity = what === "inodesFree" ? inodes : capacityBytes;
-      const percent = Math.round(100 - (100 * Number(limit)) / Number(capacity));
-      return { role, what, text: `${signal} (${percent}%)` };
-    });
-  const repeats = (one: (typeof here)[number]): boolean =>
-    one.role === "containerfs" && here.some((it) => it.what === one.what && it.role !== one.role);
-  return here.filter((one) => !repeats(one)).map(({ text }) => text);
-}
-
-/** Also of a disk that no image is removed for, although some are removed for something else. */
-function blockChecks({ blocks, notes }: ImagePlan): Verdicts {
-  const all = [
-    ...blocks,
-    ...notes.flatMap((note) => (note.kind === "out-of-reach" ? [note.block] : [])),
-  ];
-  return all.length === 0
-    ? [["blocks", ok("nothing blocks removal")]]
-    : all.map((block) => [`block-${block.kind}`, blockCheck(block)]);
-}
-
+/** `null`: a check of its own says it. */
 function blockCheck(block: ImageBlock): Verdict | null {
-  const [verdict, advice] = BLOCKS[block.kind];
-  return verdict?.(imageBlock.text(block), advice) ?? null;
+  if (block.kind === "keep-rules-invalid" || block.kind === "invalid-capacity") return null;
+  const text = imageBlock.text(block);
+  if (block.kind === "usage-unknown")
+    return failed(text, "check the runtime; nothing is removed until this is known");
+  return warning(text);
 }
-
-const CHECK_KUBELET =
-  "check that the kubelet runs, and --kubelet-endpoint, --kubelet-ca-file and the credentials for it";
-
-const CHECK_RUNTIME = "check the runtime; nothing is removed until this is known";
-
-const BLOCKS: Readonly<Record<ImageBlock["kind"], readonly [typeof ok | null, advice?: string]>> = {
-  // The keep rules have a check of their own.
-  "keep-rules-invalid": [null],
-  "on-hold": [warning],
-  futile: [warning],
-  "nothing-freed": [
-    warning,
-    "crigc df shows what fills the disk; check what else uses the runtime, and its log",
-  ],
-  "no-room": [warning],
-  "boot-grace": [ok],
-  "pod-starting": [ok],
-  "usage-unknown": [failed, CHECK_RUNTIME],
-  "invalid-capacity": [failed, CHECK_RUNTIME],
-};
 
 function podSourceCheck(state: PodSourceState): Verdict {
   const words = podSourceWords(state);
@@ -155,64 +112,91 @@ function podSourceCheck(state: PodSourceState): Verdict {
 }
 
 /** `null`: without `--kubelet-endpoint`. */
-function specCheck({ specs }: PodReading): Verdict | null {
+function specCheck({ pods: { specs } }: Snapshot): Verdict | null {
   if (specs === undefined) return null;
   if (specs.error === null) return ok(`the kubelet lists ${counted(specs.pods.length, "pod")}`);
-  return warning(`${specs.error}; images that only pods' specs name are not kept`, CHECK_KUBELET);
+  return warning(
+    `${specs.error}; images that only pods' specs name are not kept`,
+    "check that the kubelet runs, and --kubelet-endpoint, --kubelet-ca-file and the credentials for it",
+  );
 }
 
 function ownerCheck(snapshot: Snapshot, limits: Limits): Verdict {
   const owners = ownership(snapshot);
-  const containers = snapshot.containers.filter((it) => owners.ofContainer(it).foreign).length;
-  const sandboxes = snapshot.sandboxes.filter((it) => owners.ofSandbox(it).foreign).length;
-  const all = snapshot.containers.length + snapshot.sandboxes.length;
-  const foreign = containers + sandboxes;
-  const words = `${counted(containers, "container")} and ${counted(sandboxes, "sandbox", "sandboxes")}`;
-  if (foreign === 0) return ok("all containers and sandboxes were created by Kubernetes");
-  if (limits.containers.collectForeign)
-    return ok(`${words} not created by Kubernetes; they are also collected`);
-  if (foreign < all) return ok(`${words} not created by Kubernetes; they are left alone`);
+  const all = [
+    ...snapshot.containers.map(owners.ofContainer),
+    ...snapshot.sandboxes.map(owners.ofSandbox),
+  ];
+  const count = all.filter(({ foreign }) => foreign).length;
+  if (count === 0) return ok("all containers and sandboxes were created by Kubernetes");
+  const words = `${count} of ${all.length} containers and sandboxes not created by Kubernetes`;
+  if (limits.containers.collectForeign) return ok(`${words}; they are also collected`);
+  if (count < all.length) return ok(`${words}; they are left alone`);
   return warning(
-    `everything on the node is foreign: none of its ${words} was created by Kubernetes, so only images are collected`,
+    `everything on the node is foreign (${words}), so only images are collected`,
     "set --collect-foreign to collect dead ones",
   );
 }
 
 function sandboxImageCheck(snapshot: Snapshot, limits: ImageLimits): Verdict {
   const names = sandboxNames(snapshot, limits.infraImages);
-  const kept = snapshot.images.filter((image) => sandboxImageReason(names, image) !== null);
-  const pinned = snapshot.images.filter((image) => image.pinned).length;
-  if (kept.length > 0) return ok(`${counted(kept.length, "image")} kept as sandbox image`);
-  if (pinned > 0) return ok(`none known by name; the runtime pins ${counted(pinned, "image")}`);
+  const kept = snapshot.images.filter(
+    (image) => image.pinned || sandboxImageReason(names, image) !== null,
+  );
+  if (kept.length > 0)
+    return ok(`${counted(kept.length, "image")} pinned or kept as sandbox image`);
   if (snapshot.sandboxes.length === 0) return ok("none, and no sandbox needs one yet");
-  const named = names.find(({ by }) => by !== "pattern");
-  if (named !== undefined)
-    return warning(
-      `the sandbox image ${named.text} is not on this node, and no pod starts without it`,
-      "load it again, as the runtime expects it",
-    );
   return warning(
-    "the sandbox image is unknown and the runtime pins no image: it could be removed, and no pod starts without it",
-    "set --pod-infra-container-image, or add a keep rule",
+    "no image is pinned or known as the sandbox image: it could be removed or is gone, and no pod starts without it",
+    "set --pod-infra-container-image, or load the image again",
   );
 }
 
-function logCheck({ logs }: Snapshot): Verdict {
-  if (logs === null) return ok("no pod log directory, so nothing to clean");
-  if (logs.kind === "failed") return failed(logsErrorWords(logs.message), "check that path");
-  const strays =
-    logs.strays.length === 0
-      ? ""
-      : `; ${counted(logs.strays.length, "other entry", "other entries")} left alone`;
-  return ok(
-    `${logs.podLogsDirectory} has the logs of ${counted(logs.podLogs.length, "pod")}${strays}`,
+function nameCheck({ images }: Snapshot): Verdict {
+  // `<none>:<none>` is not a name.
+  const isName = (text: string): boolean => text !== "" && !text.startsWith("<none>");
+  const nameless = images.filter(
+    ({ repoTags, repoDigests }) => ![...repoTags, ...repoDigests].some(isName),
+  );
+  if (nameless.length === 0) return ok("every image has a name");
+  const shown = nameless.slice(0, NAMED_MAX).map(({ id }) => shortId(id));
+  return warning(
+    `${counted(nameless.length, "image")} known by ID only: ${shown.join(", ")}${nameless.length > NAMED_MAX ? ", …" : ""}`,
+    "an interrupted pull or a moved tag left them; keep rules for them need the ID",
   );
 }
 
-export function runtimeCheck(runtime: Pick<RuntimeInfo, "name" | "version">): Verdict {
-  const [fault] = faultsOf(runtime);
-  if (fault !== undefined) return warning(fault.message, fault.advice);
-  return ok(`no known faults in ${runtime.name} ${runtime.version}`);
+const NAMED_MAX = 5;
+
+/** A smaller share of a filesystem is not worth a search. */
+const UNEXPLAINED_PERCENT = 10n;
+/** Figures lag behind, and an empty store is not 0 bytes. */
+const STORE_SLACK_BYTES = 256n << 20n;
+
+function usageCheck({ snapshot, ledger }: Prepared, written: WritableLayers | null): Verdict {
+  const writtenBytes = [...(written?.values() ?? [])].reduce((sum, { bytes }) => sum + bytes, 0n);
+  const { images, runtime } = snapshot;
+  const layers = layersOf(images, ledger);
+  const listed = layers.sizeOf(images);
+  const explained =
+    (listed * runtimeOf(runtime).sizePercentMax) / 100n + writtenBytes + STORE_SLACK_BYTES;
+  const ofRuntime = snapshot.filesystems.filter(
+    ({ roles }) => roles.includes("imagefs") || roles.includes("containerfs"),
+  );
+  const found = ofRuntime.flatMap((filesystem) => {
+    const { path, capacityBytes, imageUsedBytes: used } = filesystem;
+    const breakdown = breakdownOf(filesystem, { ...snapshot, layers });
+    return present([
+      breakdown.otherBytes * 100n > capacityBytes * UNEXPLAINED_PERCENT &&
+        `${humanBytes(breakdown.otherBytes)} on ${path} belong to no image, container or pod log (${breakdownWords(breakdown)})`,
+      used !== null &&
+        written !== null &&
+        used > explained &&
+        `the image store on ${path} takes ${humanBytes(used)}, far more than its ${counted(images.length, "image")} (${humanBytes(listed)})`,
+    ]);
+  });
+  if (found.length === 0) return ok("images, containers and pod logs explain the disk usage");
+  return warning(found.join("; "), "crigc df lists the largest directories");
 }
 
 /** `images`: `null` if the node could not be read. */
@@ -220,19 +204,16 @@ export function keepCheck(keep: KeepRules, images: readonly Image[] | null): Ver
   const compiled = compileKeepRules(keep.rules);
   const problems = [...keep.problems, ...compiled.problems];
   const [first] = problems;
-  if (first !== undefined) {
-    const more = problems.length === 1 ? "" : `, and ${problems.length - 1} more`;
+  if (first !== undefined)
     return failed(
-      `invalid, so no image is removed: ${first.source}: ${first.message}${more}`,
+      `invalid, so no image is removed: ${first.source}: ${first.message}`,
       "crigc keep list shows all errors",
     );
-  }
-  if (keep.rules.length === 0) return ok("none");
-  const idle = images === null ? [] : unmatchedKeepRules(compiled, images);
+  const idle = images === null ? 0 : unmatchedKeepRules(compiled, images).length;
   const rules = counted(keep.rules.length, "valid rule");
-  if (idle.length === 0) return ok(rules);
+  if (idle === 0) return ok(rules);
   return warning(
-    `${rules}, ${idle.length} of which ${idle.length === 1 ? "matches" : "match"} nothing on this node`,
+    `${rules}, of which ${idle} match nothing on this node`,
     "crigc keep list shows which: check their spelling, or load the missing images",
   );
 }

@@ -1,37 +1,20 @@
-/** `crigc doctor`: check everything that collection depends on, with advice for each problem. */
+/** `crigc doctor`: check what collection depends on, with advice for each problem. */
 
 import type { Config } from "../../config/config.ts";
-import { fieldOf } from "../../config/fields.ts";
-import { loadConfig } from "../../config/load.ts";
-import { formatDuration } from "../../config/units.ts";
-import { printedText } from "../../config/values.ts";
+import type { SocketFact } from "../../engine/openers.ts";
 import { ConfigError, HostError, messageOf, RuntimeError } from "../../model/errors.ts";
-import type { Limits, Threshold } from "../../model/limits.ts";
-import type { Filesystem } from "../../model/snapshot.ts";
-import type { KubeletFact } from "../../node/kubelet/pods.ts";
+import type { DirectoryFact } from "../../node/directories.ts";
 import {
-  type DoctorCheck,
   doctorDocument,
   doctorTable,
   failed,
   ok,
-  skipped,
   type Verdict,
   type Verdicts,
   warning,
 } from "../../report/doctor.ts";
-import type { StateReader } from "../../state/reader.ts";
-import { leftoverChecks } from "../checks/leftovers.ts";
-import {
-  addressCheck,
-  agentCheck,
-  clockCheck,
-  directoryCheck,
-  ledgerCheck,
-  socketCheck,
-  stateDiskCheck,
-  userCheck,
-} from "../checks/machine.ts";
+import { humanBytes } from "../../report/words.ts";
+import { kubeletChecks } from "../checks/kubelet.ts";
 import { keepCheck, nodeChecks } from "../checks/node.ts";
 import { command, type CommandContext, DOCUMENT } from "../command.ts";
 import { exit } from "../exit.ts";
@@ -41,7 +24,7 @@ import { writableLayersOf } from "./node.ts";
 
 export const doctor = command({
   name: "doctor",
-  summary: "check runtime, filesystems, directories, clock, kubelet and agent",
+  summary: "check runtime, rights, state directory, filesystems, keep rules and kubelet",
   doc: "Says what to do about each problem. Exits 8 if a check failed; warnings do not count.",
   formats: DOCUMENT,
   run: async (context) => {
@@ -51,227 +34,115 @@ export const doctor = command({
   },
 });
 
-async function examine(context: CommandContext): Promise<readonly DoctorCheck[]> {
-  const { config, verdict } = configured(context);
-  const verdicts: Verdicts =
-    config === null
-      ? [["everything-else", skipped("the configuration is invalid")]]
-      : await verdictsOn(context, config);
-  return [["configuration", verdict] as const, ...verdicts].flatMap(([name, it]) =>
-    it === null ? [] : [{ name, ...it }],
-  );
-}
-
-function configured(context: CommandContext) {
+async function examine(context: CommandContext): Promise<Verdicts> {
   try {
-    const { config } = context;
-    const { files, warnings } = config;
-    const from = files.length === 0 ? "no configuration file" : `read from ${files.join(", ")}`;
-    const verdict =
-      warnings.length === 0
-        ? ok(`valid; ${from}`)
-        : warning(`valid; ${warnings.join("; ")}`, "crigc config shows the values in force");
-    return { config, verdict };
+    return await verdictsOn(context, context.config);
   } catch (thrown) {
     if (!(thrown instanceof ConfigError)) throw thrown;
     const message = thrown.issues.map((it) => `${it.source}: ${it.message}`).join("; ");
-    const verdict = failed(message, "crigc config --check FILE checks one file alone");
-    return { config: null, verdict };
+    return [["configuration", failed(message, "crigc config --check FILE checks one file alone")]];
   }
 }
 
 /** All checks that a valid configuration allows, in display order. */
 async function verdictsOn(context: CommandContext, config: Config): Promise<Verdicts> {
-  const { open, build } = context;
-  const { stateDir, runDir, metricsBindAddress: address } = config.values;
+  const { open } = context;
+  const { files, values, limits } = config;
   const machine = open.machine(config);
-  const socket = socketCheck(await machine.sockets(), config.values.containerRuntimeEndpoint);
-  const looked = socket.result === "ok" ? await look(context) : null;
-  const { snapshot } = looked?.prepared ?? {};
+  const socket = socketCheck(await machine.sockets(), values.containerRuntimeEndpoint);
+  const node = socket.result === "ok" ? await look(context) : null;
+  const { snapshot } = node?.prepared ?? {};
   const images = snapshot?.filesystems.find(({ roles }) => roles.includes("imagefs")) ?? null;
-  const store = open.state(config);
-  const ledger = store.ledger();
-  const notices = store.failure === null ? [] : [`cannot be read (${store.failure})`];
-  const agent = await agentStatus(context, config);
-  const directory = (path: string, flag: "--state-dir" | "--run-dir"): Verdict =>
-    directoryCheck({ path, flag, userId: open.userId }, machine.directory(path));
+  const directory = { path: values.stateDir, fact: machine.directory(values.stateDir) };
   return [
+    ["configuration", ok(`valid; ${files.join(", ") || "no configuration file"}`)],
     ["user", userCheck(open.userId)],
     ["socket", socket],
-    ...nodeResults(looked, config.limits),
-    ...leftoverResults(looked, store),
-    ["state-directory", directory(stateDir, "--state-dir")],
-    ["run-directory", directory(runDir, "--run-dir")],
-    ["ledger", ledgerCheck(ledger, looked?.notices.length ? looked.notices : notices)],
-    ["clock", clockCheck(open.now(), machine.bootId(), ledger)],
+    ...(node === null ? [] : [["node", node.verdict] as const]),
+    ...(node?.prepared ? nodeChecks(node.prepared, limits, node.written) : []),
+    ["state-directory", directoryCheck({ ...directory, failure: open.state(config).failure })],
     ["keep-rules", keepCheck(await open.keepRules(config), snapshot?.images ?? null)],
     ...kubeletChecks(machine.kubelet(), config, images),
-    // A running agent uses the address itself.
-    [
-      "metrics-address",
-      address === null || agent.kind === "answered"
-        ? null
-        : addressCheck(address, await machine.addressFault(address)),
-    ],
-    ["state-filesystem", stateDiskCheck(stateDir, await machine.device(stateDir), images)],
-    ["agent", agentCheck(agent, build.version)],
+    ["agent", await agentCheck(context, config)],
   ];
 }
 
 /** The node as planned from. `prepared`: `null` if it could not be read. */
 async function look(context: CommandContext) {
-  const notices: string[] = [];
   try {
-    const notify = (notice: string): void => void notices.push(notice);
-    const prepared = await planNode(context, { notify });
-    return { prepared, layers: await writableLayersOf(context), error: "", notices };
+    const prepared = await planNode(context);
+    return { prepared, written: await writableLayersOf(context), verdict: null };
   } catch (thrown) {
     if (!(thrown instanceof RuntimeError) && !(thrown instanceof HostError)) throw thrown;
-    return { prepared: null, layers: null, error: messageOf(thrown), notices };
+    const verdict = failed(messageOf(thrown), "nothing is removed until this works");
+    return { prepared: null, written: null, verdict };
   }
 }
 
-type Looked = Awaited<ReturnType<typeof look>> | null;
+const userCheck = (userId: number): Verdict =>
+  userId === 0
+    ? ok("running as root")
+    : warning(
+        `running as user ${userId}, who may see less than the agent does and cannot delete pod logs`,
+        "run as root (sudo crigc …)",
+      );
 
-function nodeResults(looked: Looked, limits: Limits): Verdicts {
-  if (looked === null) return [["node", skipped("no usable container runtime found")]];
-  if (looked.prepared === null)
-    return [["node", failed(looked.error, "nothing is removed until this works")]];
-  return nodeChecks(looked.prepared, limits);
+/** `named`: the configured endpoint, whose fact comes first; `null`: none. */
+export function socketCheck(facts: readonly SocketFact[], named: string | null): Verdict {
+  const errors = facts.flatMap(({ answer }) => (answer.kind === "error" ? [answer.message] : []));
+  if (named !== null && facts[0]?.answer.kind === "error") return failed(errors[0] ?? "");
+  const answering = facts.flatMap(({ endpoint, answer }) =>
+    answer.kind === "runtime" ? [`${endpoint} answers (${answer.name} ${answer.version})`] : [],
+  );
+  if (named === null && answering.length > 1)
+    return failed(
+      `several runtimes answer, so run and gc refuse to run: ${answering.join(" and ")}`,
+      "specify one with --container-runtime-endpoint; Docker's own containerd has no pod images",
+    );
+  if (answering.length > 0) return ok(answering.join("; also "));
+  return failed(
+    errors.join("; ") || "none of the known sockets exists",
+    "start the runtime, or specify its socket with --container-runtime-endpoint",
+  );
 }
 
-function leftoverResults(looked: Looked, store: StateReader): Verdicts {
-  if (!looked?.prepared) return [];
-  const removals = store.failure === null ? store.removals({ kinds: ["image"] }) : [];
-  return leftoverChecks(looked.prepared, removals, looked.layers);
+/** With less, the ledger, the history or a hold may not fit. */
+const STATE_NEEDS_BYTES = 64n << 20n;
+
+/** `failure`: why its files cannot be read, or `null`. */
+export function directoryCheck({
+  path,
+  fact,
+  failure,
+}: {
+  readonly path: string;
+  readonly fact: DirectoryFact;
+  readonly failure: string | null;
+}): Verdict {
+  const elsewhere = "run as root, or set another directory with --state-dir";
+  if (fact.kind === "failed") return failed(`${path} cannot be used: ${fact.message}`, elsewhere);
+  if (fact.kind === "absent")
+    return fact.creatable
+      ? ok(`${path} does not exist yet; crigc will create it`)
+      : failed(`${path} does not exist and cannot be created`, elsewhere);
+  if (!fact.writable) return failed(`${path} cannot be written`, elsewhere);
+  if (failure !== null) return warning(`${path} cannot be read: ${failure}`);
+  const room = humanBytes(fact.availableBytes);
+  const lacksInodes = fact.inodes > 0n && fact.inodesFree === 0n;
+  if (lacksInodes || fact.availableBytes < STATE_NEEDS_BYTES)
+    return warning(
+      `${path} is nearly full (${lacksInodes ? "no inodes" : room} left): ledger and holds may not be saved`,
+      "free space on its filesystem",
+    );
+  return ok(`${path} is writable, ${room} left`);
 }
 
-async function agentStatus({ open }: CommandContext, config: Config) {
+async function agentCheck({ open }: CommandContext, config: Config): Promise<Verdict> {
   try {
-    return { kind: "answered", text: await open.askAgent(config, "/status") } as const;
+    await open.askAgent(config, "/status");
+    return ok("running; crigc status shows it");
   } catch (thrown) {
     if (!(thrown instanceof HostError)) throw thrown;
-    return { kind: "none", why: thrown.message } as const;
+    return warning(`${thrown.message}; without an agent, only crigc gc removes anything`);
   }
-}
-
-/** `images`: the image filesystem; `null`: the node could not be read. */
-export function kubeletChecks(
-  kubelet: KubeletFact,
-  ours: Config,
-  images: Filesystem | null,
-): Verdicts {
-  const { signs, file } = kubelet;
-  const [sign] = signs;
-  if (sign === undefined) return [["kubelet", ok("no sign of a kubelet on this node")]];
-  const theirs = theirConfig(file);
-  if (typeof theirs === "string")
-    return [
-      [
-        "kubelet",
-        warning(`this node has a kubelet (${sign}), but its settings cannot be read: ${theirs}`),
-      ],
-    ];
-  const where =
-    file === null
-      ? "whose configuration file was not found; crigc assumes the kubelet's defaults"
-      : `configured by ${file.path}`;
-  return [
-    ["kubelet", ok(`this node has a kubelet (${sign}), ${where}`)],
-    ["kubelet-image-gc", thresholdCheck(theirs, ours)],
-    ["kubelet-image-age", ageCheck(theirs)],
-    ["kubelet-eviction", evictionCheck(theirs, ours, images)],
-  ];
-}
-
-/** The kubelet's file, read like our own; a string says why it is invalid. */
-function theirConfig(file: KubeletFact["file"]): Config | string {
-  if (file?.text === null) return `${file.path}: ${file.why}`;
-  const flags = file === null ? [] : [{ name: "config", written: "", text: file.path } as const];
-  try {
-    return loadConfig({
-      flags,
-      env: {},
-      reader: { file: () => file?.text ?? null, names: () => null },
-    });
-  } catch (thrown) {
-    if (thrown instanceof ConfigError) return thrown.message.replaceAll("\n", "; ");
-    throw thrown;
-  }
-}
-
-/** With two collectors on a node, the kubelet knows no keep rule and forgets on restart. */
-function thresholdCheck(theirs: Config, ours: Config): Verdict {
-  const { highPercent, lowPercent } = theirs.limits.images;
-  const first = ours.limits.images.highPercent;
-  if (highPercent === 100) return ok("the kubelet's own image GC is off");
-  const removes = `the kubelet also removes images, from ${highPercent}% down to ${lowPercent}%, and ignores keep rules`;
-  return warning(
-    first < highPercent ? removes : `${removes}; crigc begins no earlier, at ${first}%`,
-    "set imageGCHighThresholdPercent: 100 in its configuration and restart it",
-  );
-}
-
-function ageCheck({ limits }: Config): Verdict | null {
-  const { maximumAge } = limits.images;
-  if (maximumAge <= 0n) return null;
-  return warning(
-    `the kubelet removes images unused for ${formatDuration(maximumAge)}, and ignores keep rules`,
-    "remove imageMaximumGCAge from its configuration and set --image-maximum-gc-age instead",
-  );
-}
-
-/** The kubelet evicts pods, for space that unused images take, unless crigc frees it first. */
-function evictionCheck(theirs: Config, ours: Config, images: Filesystem | null): Verdict {
-  const nearest = nearestOf(theirs, images);
-  const first = nearestOf(ours, images);
-  if (nearest === "unknown" || first === "unknown")
-    return skipped("thresholds in bytes need the image filesystem, which could not be read");
-  if (nearest === null) return ok("the kubelet evicts no pods for disk usage of images");
-  const evicts = `the kubelet evicts pods at ${wordsOf(nearest)}`;
-  if (first !== null && first.percent > nearest.percent)
-    return ok(`crigc frees space at ${wordsOf(first)}, before ${evicts}`);
-  return warning(
-    `${evicts}; crigc ${first === null ? "does not free space before, because --eviction-hard is off" : `frees space no earlier, at ${wordsOf(first)}`}`,
-    `set --eviction-hard to ${thresholdsAbove(nearest, ours)}`,
-  );
-}
-
-/** All of crigc's thresholds, because a value replaces the others, with one above the kubelet's. */
-function thresholdsAbove({ threshold, percent }: Nearest, { values }: Config): string {
-  const amount = `${Math.min(99, Math.ceil(percent) + MARGIN_PERCENT)}%`;
-  const statements = { ...values.evictionHard, [threshold.signal]: amount };
-  return printedText(fieldOf("evictionHard").type, statements);
-}
-
-const MARGIN_PERCENT = 5;
-
-interface Nearest {
-  readonly threshold: Threshold;
-  /** Percent of the filesystem that must be free. */
-  readonly percent: number;
-}
-
-const wordsOf = ({ threshold, percent }: Nearest): string =>
-  `${threshold.signal}<${Math.round(percent * 10) / 10}%`;
-
-/** The threshold on the image filesystem that is met first as it fills; `unknown` if one is in bytes of an unread disk. */
-function nearestOf(config: Config, filesystem: Filesystem | null): Nearest | null | "unknown" {
-  const isNodefs = filesystem?.roles.includes("nodefs") === true;
-  const found: Nearest[] = [];
-  for (const threshold of config.limits.pressure.thresholds) {
-    const { signal } = threshold;
-    if (signal !== "imagefs.available" && !(isNodefs && signal === "nodefs.available")) continue;
-    const percent = percentOf(threshold, filesystem);
-    if (percent === null) return "unknown";
-    found.push({ threshold, percent });
-  }
-  return found.toSorted((one, other) => other.percent - one.percent)[0] ?? null;
-}
-
-/** Percent of the filesystem that must be available; `null`: unknown. */
-function percentOf({ amount }: Threshold, filesystem: Filesystem | null): number | null {
-  if (amount.kind === "fraction") return Math.round(amount.value * 10_000) / 100;
-  if (filesystem === null || filesystem.capacityBytes <= 0n) return null;
-  return Number((amount.value * 10_000n) / filesystem.capacityBytes) / 100;
 }

@@ -2,7 +2,7 @@
 
 import { expect, test } from "bun:test";
 
-import { kubeletChecks } from "../../../src/cli/commands/doctor.ts";
+import { kubeletChecks } from "../../../src/cli/checks/kubelet.ts";
 import type { Filesystem } from "../../../src/model/snapshot.ts";
 import type { KubeletFact } from "../../../src/node/kubelet/pods.ts";
 import { kubelets, load } from "../../config/loading.ts";
@@ -73,7 +73,6 @@ const nodes: Readonly<Record<string, Node>> = {
   "with bytes, of 100 GiB": { ...theirs("imagefs.available: 20Gi"), filesystem: sized(100n) },
   "with bytes, of 1000 GiB": { ...theirs("imagefs.available: 20Gi"), filesystem: sized(1000n) },
   "with bytes of what was not read": { ...theirs("imagefs.available: 20Gi"), filesystem: null },
-  "with a share of what was not read": { filesystem: null },
   "for a node filesystem with images": theirs("nodefs.available: 30%"),
   "for one without images": { ...theirs("nodefs.available: 30%"), filesystem: APART },
   "with a soft threshold": {

@@ -6,6 +6,7 @@ import { keepCheck, nodeChecks, runtimeCheck } from "../../../src/cli/checks/nod
 import { containerId, podUid } from "../../../src/model/ids.ts";
 import type { Limits, Threshold } from "../../../src/model/limits.ts";
 import type { HoldState } from "../../../src/model/pass.ts";
+import type { WritableLayers } from "../../../src/model/reports.ts";
 import type { KeepRules, Snapshot } from "../../../src/model/snapshot.ts";
 import { duration } from "../../../src/model/time.ts";
 import type { Facts } from "../../../src/policy/facts.ts";
@@ -35,7 +36,7 @@ const calm: Partial<Snapshot> = {
   images: [app, pause],
   sandboxes: [aSandbox("a")],
   containers: [aContainer("web", { imageId: app.id })],
-  filesystems: [aFilesystem({ availableBytes: 60n * GIB })],
+  filesystems: [aFilesystem({ availableBytes: 95n * GIB, imageUsedBytes: GIB / 8n })],
   pods: { kind: "ready", source: "cri", pods: [] },
 };
 
@@ -43,9 +44,15 @@ interface Node {
   readonly seen?: Partial<Snapshot>;
   readonly limits?: Limits;
   readonly hold?: HoldState;
+  readonly written?: WritableLayers | null;
 }
 
-function checks({ seen = {}, limits = defaultLimits, hold = { kind: "none" } }: Node = {}) {
+function checks({
+  seen = {},
+  limits = defaultLimits,
+  hold = { kind: "none" },
+  written = new Map(),
+}: Node = {}) {
   const snapshot = aSnapshot({ ...calm, ...seen });
   const facts: Facts = {
     snapshot,
@@ -63,7 +70,7 @@ function checks({ seen = {}, limits = defaultLimits, hold = { kind: "none" } }: 
     paused: new Map(),
   };
   const prepared = { ...facts, plan: defaultPolicy.decide(facts), listedNs: 0n };
-  return nodeChecks(prepared, limits).flatMap(([name, check]) =>
+  return nodeChecks(prepared, limits, written).flatMap(([name, check]) =>
     check === null ? [] : [`${name}: ${shownOf(check)}`],
   );
 }
@@ -82,6 +89,8 @@ const evictions = (["nodefs.available", "nodefs.inodesFree", "imagefs.available"
 const disk = (change: Parameters<typeof aFilesystem>[0]) => ({
   filesystems: [aFilesystem(change)],
 });
+
+const largeStore = disk({ availableBytes: 60n * GIB, imageUsedBytes: 40n * GIB });
 
 const nodes: Readonly<Record<string, Node>> = {
   "over its high threshold": { seen: disk({ availableBytes: 10n * GIB }) },
@@ -168,17 +177,23 @@ const nodes: Readonly<Record<string, Node>> = {
       pods: { kind: "none", why: "x", specs: { pods: [], error: "status 401" } },
     },
   },
-  "with a stray entry among its logs": {
-    seen: {
-      logs: {
-        kind: "read",
-        podLogsDirectory: "/var/log/pods",
-        podLogs: [{ entry: "a_b_u", uid: podUid("u") }],
-        strays: ["lost+found"],
-        danglingLinks: [],
-        sizeBytes: null,
-      },
-    },
+  "with an image without a name": {
+    seen: { images: [{ ...app, repoTags: [""], repoDigests: [] }, pause] },
+  },
+  "with an image that has no name but <none>": {
+    seen: { images: [{ ...app, repoTags: ["<none>:<none>"], repoDigests: [] }, pause] },
+  },
+  "with a disk that no image explains": {
+    seen: disk({ availableBytes: 50n * GIB, imageUsedBytes: 1n }),
+  },
+  "with a store far larger than its images": { seen: largeStore },
+  "with such a store, by what containers wrote": {
+    seen: largeStore,
+    written: new Map([[containerId("c"), { bytes: 40n * GIB, inodes: 1n }]]),
+  },
+  "with such a store, while it is unknown what containers wrote": {
+    seen: largeStore,
+    written: null,
   },
   "on hold": { hold: { kind: "held", until: NOW, since: NOW, reason: "swap" } },
 };
@@ -200,13 +215,13 @@ const rules = (...patterns: readonly string[]): KeepRules => ({
 const node = { images: [app] };
 
 test.each<[string, KeepRules, typeof node | null, string]>([
-  ["none", rules(), node, "ok: none"],
+  ["none", rules(), node, "ok: 0 valid rules"],
   ["that match an image", rules("registry.example/app"), node, "ok: 1 valid rule"],
   [
     "of which one matches nothing",
     rules("registry.example/app", "gone"),
     node,
-    "warning: 2 valid rules, 1 of which matches nothing on this node (crigc keep list",
+    "warning: 2 valid rules, of which 1 match nothing on this node (crigc keep list",
   ],
   [
     "that are invalid",

@@ -2,16 +2,13 @@
 
 import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
-import { createServer } from "node:net";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 
+import { directoryCheck, socketCheck } from "../../../src/cli/commands/doctor.ts";
 import type { Openers, SocketFact } from "../../../src/engine/openers.ts";
 import { HostError, RuntimeError } from "../../../src/model/errors.ts";
-import type { Filesystem } from "../../../src/model/snapshot.ts";
 import type { DirectoryFact } from "../../../src/node/directories.ts";
-import { deviceOf } from "../../../src/node/disk.ts";
-import { addressFault } from "../../../src/node/http.ts";
+import type { Verdict } from "../../../src/report/doctor.ts";
 import { read } from "../../state/fixture.ts";
 import { aFilesystem, aLedger, anImage, aSandbox, GIB, NOW } from "../../support/build/values.ts";
 import { scratch } from "../../support/scratch.ts";
@@ -22,6 +19,9 @@ const answering: SocketFact = {
   endpoint: "unix:///run/containerd/containerd.sock",
   answer: { kind: "runtime", name: "containerd", version: "1.7.24" },
 };
+
+const shown = ({ result, message, advice }: Verdict): string =>
+  `${result}: ${message}${advice === null ? "" : ` (${advice})`}`;
 
 const room: DirectoryFact = {
   kind: "present",
@@ -39,6 +39,7 @@ interface Machine {
   readonly files?: Readonly<Record<string, string>>;
   /** A state directory. */
   readonly state?: string;
+  readonly userId?: number;
   /** What the agent answers; absent: none runs. */
   readonly agent?: string;
 }
@@ -46,24 +47,23 @@ interface Machine {
 const state = scratch();
 const pause = anImage("pause", { repoTags: ["registry.k8s.io/pause:3.9"] });
 
-const wellNode = (filesystem: Partial<Filesystem> = {}): Openers["node"] =>
-  openNodeOf({
-    snapshot: {
-      images: [pause],
-      sandboxes: [aSandbox("a")],
-      filesystems: [aFilesystem({ availableBytes: 60n * GIB, ...filesystem })],
-      pods: { kind: "ready", source: "cri", pods: [] },
-    },
-    ledger: aLedger({ hadContainers: false }),
-  }).node;
+const wellNode = openNodeOf({
+  snapshot: {
+    images: [pause],
+    sandboxes: [aSandbox("a")],
+    filesystems: [aFilesystem({ availableBytes: 60n * GIB })],
+    pods: { kind: "ready", source: "cri", pods: [] },
+  },
+  ledger: aLedger({ hadContainers: false }),
+}).node;
 
 async function doctor(machine: Machine = {}) {
   const ran = await crigc(["doctor", "-o", "json", ...(machine.words ?? [])], {
     files: machine.files ?? {},
     open: {
       now: () => NOW,
-      userId: 0,
-      node: machine.node ?? wellNode(),
+      userId: machine.userId ?? 0,
+      node: machine.node ?? wellNode,
       state: () => read(machine.state ?? state).reader,
       keepRules: async () => ({ rules: [], problems: [] }),
       askAgent: async () => {
@@ -71,11 +71,9 @@ async function doctor(machine: Machine = {}) {
         throw new HostError("http", "socket not found");
       },
       machine: () => ({
-        bootId: () => "boot-1",
         sockets: async () => machine.sockets ?? [answering],
         directory: () => machine.directory ?? room,
-        device: deviceOf,
-        addressFault,
+        device: async () => null,
         kubelet: () => ({ signs: [], file: null }),
       }),
     },
@@ -112,35 +110,52 @@ test.each<[string, number, Machine]>([
   expect(said.join("\n")).toMatchSnapshot();
 });
 
-const checked = async (name: string, machine: Machine) =>
-  (await doctor(machine)).checks.find((check) => check.name === name);
-
-test("a metrics address that another program listens on fails, unless the agent runs", async () => {
-  const server = createServer();
-  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
-  const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const words = ["--metrics-bind-address", address];
-  try {
-    expect(await checked("metrics-address", { words })).toMatchObject({
-      result: "failed",
-      message: `cannot listen on ${address}: it is in use`,
-    });
-    expect(await checked("metrics-address", { words, agent: "{}" })).toBeUndefined();
-  } finally {
-    await new Promise((resolve) => server.close(resolve));
-  }
-  expect(await checked("metrics-address", { words })).toMatchObject({ result: "ok" });
+test("doctor says of the state directory whether it can be read and written, and whether it is full", () => {
+  const said = (change: Partial<typeof room> | DirectoryFact, failure: string | null = null) => {
+    const fact = { ...room, ...change } as DirectoryFact;
+    return shown(directoryCheck({ path: "/var/lib/crigc", fact, failure }));
+  };
+  expect({
+    well: said({}),
+    "of a broken ledger": said({}, "corrupt"),
+    "read-only": said({ writable: false }),
+    full: said({ availableBytes: 4096n }),
+    "without free inodes": said({ inodes: 100n }),
+    "not there yet": said({ kind: "absent", creatable: true }),
+    "that cannot be made": said({ kind: "absent", creatable: false }),
+    "that is a file": said({ kind: "failed", message: "a file" }),
+  }).toMatchSnapshot();
 });
 
-test("a state directory on the image filesystem is a warning where the node has another one", async () => {
-  const home = scratch();
-  const device = await deviceOf(home);
-  const words = ["--state-dir", `${home}/not/there/yet`];
-  const on = (filesystem: Partial<Filesystem>) =>
-    checked("state-filesystem", { words, node: wellNode(filesystem) });
-  expect(await on({ roles: ["imagefs", "containerfs"], device })).toMatchObject({
-    result: "warning",
-  });
-  expect(await on({ roles: ["imagefs", "containerfs"], device: "259:9" })).toBeUndefined();
-  expect(await on({ device })).toBeUndefined();
+test("doctor says which sockets answer, and whether run and gc have exactly one", () => {
+  const [A, B] = ["unix:///run/a.sock", "unix:///run/b.sock"] as const;
+  const [a, b] = [A, B].map((endpoint): SocketFact => ({ ...answering, endpoint }));
+  const message = `${A} permission denied; run as root`;
+  const silent: SocketFact = { endpoint: A, answer: { kind: "error", message } };
+  const said = (facts: readonly (SocketFact | undefined)[], named: string | null = null) =>
+    shown(
+      socketCheck(
+        facts.filter((it) => it !== undefined),
+        named,
+      ),
+    );
+  expect({
+    one: said([a]),
+    "one beside a silent one": said([silent, b]),
+    two: said([a, b]),
+    none: said([]),
+    "only a silent one": said([silent]),
+    "as configured": said([a], A),
+    "as configured, beside another one": said([a, b], A),
+    "configured and silent, beside another one": said([silent, b], A),
+  }).toMatchSnapshot();
+});
+
+test("doctor warns a user who is not root, and of an agent that does not answer", async () => {
+  const found = async (machine: Machine) => {
+    const { checks } = await doctor(machine);
+    return Object.fromEntries(checks.map(({ name, result }) => [name, result]));
+  };
+  expect(await found({ agent: "{}" })).toMatchObject({ user: "ok", agent: "ok" });
+  expect(await found({ userId: 1000 })).toMatchObject({ user: "warning", agent: "warning" });
 });

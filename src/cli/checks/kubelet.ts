@@ -1,0 +1,109 @@
+/** Doctor's checks of a kubelet on this node: what it removes by itself, and whether it evicts pods before crigc frees space. */
+
+import type { Config } from "../../config/config.ts";
+import { fieldOf } from "../../config/fields.ts";
+import { loadConfig } from "../../config/load.ts";
+import { formatDuration } from "../../config/units.ts";
+import { printedText } from "../../config/values.ts";
+import { ConfigError } from "../../model/errors.ts";
+import type { Threshold } from "../../model/limits.ts";
+import type { Filesystem } from "../../model/snapshot.ts";
+import type { KubeletFact } from "../../node/kubelet/pods.ts";
+import { ok, type Verdict, type Verdicts, warning } from "../../report/doctor.ts";
+
+/** `images`: the image filesystem; `null`: the node could not be read. */
+export function kubeletChecks(
+  { signs: [sign], file }: KubeletFact,
+  ours: Config,
+  images: Filesystem | null,
+): Verdicts {
+  if (sign === undefined) return [["kubelet", ok("no sign of a kubelet on this node")]];
+  const here = `this node has a kubelet (${sign})`;
+  const theirs = theirConfig(file);
+  if (typeof theirs === "string")
+    return [["kubelet", warning(`${here}, but its settings cannot be read: ${theirs}`)]];
+  const where =
+    file === null
+      ? "whose configuration file was not found; crigc assumes the kubelet's defaults"
+      : `configured by ${file.path}`;
+  return [
+    ["kubelet", ok(`${here}, ${where}`)],
+    ["kubelet-image-gc", thresholdCheck(theirs, ours)],
+    ["kubelet-image-age", ageCheck(theirs)],
+    ["kubelet-eviction", images && evictionCheck(theirs, ours, images)],
+  ];
+}
+
+/** The kubelet's file, read like our own; a string says why it is invalid. */
+function theirConfig(file: KubeletFact["file"]): Config | string {
+  if (file?.text === null) return `${file.path}: ${file.why}`;
+  const flags = file === null ? [] : [{ name: "config", written: "", text: file.path } as const];
+  const reader = { file: () => file?.text ?? null, names: () => null };
+  try {
+    return loadConfig({ flags, env: {}, reader });
+  } catch (thrown) {
+    if (thrown instanceof ConfigError) return thrown.message.replaceAll("\n", "; ");
+    throw thrown;
+  }
+}
+
+/** With two collectors on a node, the kubelet knows no keep rule and forgets on restart. */
+function thresholdCheck(theirs: Config, ours: Config): Verdict {
+  const { highPercent, lowPercent } = theirs.limits.images;
+  const first = ours.limits.images.highPercent;
+  if (highPercent === 100) return ok("the kubelet's own image GC is off");
+  const removes = `the kubelet also removes images, from ${highPercent}% down to ${lowPercent}%, and ignores keep rules`;
+  return warning(
+    first < highPercent ? removes : `${removes}; crigc begins no earlier, at ${first}%`,
+    "set imageGCHighThresholdPercent: 100 in its configuration and restart it",
+  );
+}
+
+function ageCheck({ limits }: Config): Verdict | null {
+  const { maximumAge } = limits.images;
+  if (maximumAge <= 0n) return null;
+  return warning(
+    `the kubelet removes images unused for ${formatDuration(maximumAge)}, and ignores keep rules`,
+    "remove imageMaximumGCAge from its configuration and set --image-maximum-gc-age instead",
+  );
+}
+
+const MARGIN_PERCENT = 5;
+
+/** The kubelet evicts pods, for space that unused images take, unless crigc frees it first. */
+function evictionCheck(theirs: Config, ours: Config, images: Filesystem): Verdict {
+  const nearest = nearestOf(theirs, images);
+  const first = nearestOf(ours, images);
+  if (nearest === null) return ok("the kubelet evicts no pods for disk usage of images");
+  const evicts = `the kubelet evicts pods at ${wordsOf(nearest)}`;
+  if (first !== null && first.percent > nearest.percent)
+    return ok(`crigc frees space at ${wordsOf(first)}, before ${evicts}`);
+  // All of crigc's thresholds, because a value replaces the others.
+  const amount = `${Math.min(99, Math.ceil(nearest.percent) + MARGIN_PERCENT)}%`;
+  const all = { ...ours.values.evictionHard, [nearest.signal]: amount };
+  return warning(
+    `${evicts}; crigc ${first === null ? "does not free space before, because --eviction-hard is off" : `frees space no earlier, at ${wordsOf(first)}`}`,
+    `set --eviction-hard to ${printedText(fieldOf("evictionHard").type, all)}`,
+  );
+}
+
+/** A threshold with the percent of the filesystem that must be free. */
+type Nearest = Pick<Threshold, "signal"> & { readonly percent: number };
+
+const wordsOf = ({ signal, percent }: Nearest): string =>
+  `${signal}<${Math.round(percent * 10) / 10}%`;
+
+/** The threshold on the image filesystem that is met first as it fills. */
+function nearestOf({ limits }: Config, { roles, capacityBytes }: Filesystem): Nearest | null {
+  const signals = ["imagefs.available", ...(roles.includes("nodefs") ? ["nodefs.available"] : [])];
+  const found = limits.pressure.thresholds.filter(({ signal }) => signals.includes(signal));
+  return (
+    found
+      .map(({ signal, amount }) => {
+        const share =
+          amount.kind === "fraction" ? amount.value : Number(amount.value) / Number(capacityBytes);
+        return { signal, percent: Math.round(share * 10_000) / 100 };
+      })
+      .toSorted((one, other) => other.percent - one.percent)[0] ?? null
+  );
+}
