@@ -209,14 +209,10 @@ export interface CommandContext extends Omit<World, "open" | "agent">, Invocatio
   readonly read: () => Config;
   /** `dryRun` of flags or environment; that of a file applies to `run`, `gc` and `rm` only. Throws `ConfigError`. */
   readonly dryRun: boolean;
-  /** One setting of this command line and the environment, over the defaults. Throws `ConfigError`. */
-  readonly alone: (name: FieldName) => Config;
+  /** What finds the agent, also with broken files; throws `ConfigError` for flags. */
+  readonly find: () => Config;
   /** As on the command line. */
   readonly flags: readonly FlagText[];
-  /** `config` with further flags; writes no warnings. Throws `ConfigError`. */
-  readonly varied: (more: readonly FlagText[]) => Config;
-  /** Settings of this command line and the files that it names, over the defaults. Throws `ConfigError`. */
-  readonly given: () => Config;
   /** All commands, for help, completion and the manual. */
   readonly commands: readonly Command[];
 }

@@ -1,17 +1,14 @@
 /** From the command line to the exit code: `main` without the process; and the table of commands. */
 
 import { type Config, configOf, processIssues, throwIfAny } from "../config/config.ts";
-import { variablesOf } from "../config/field.ts";
-import { type FieldName, fieldOf } from "../config/fields.ts";
 import {
   checkFlags,
   type ConfigInput,
-  type ConfigReader,
   loadConfig,
   readWritten,
   rememberedReader,
 } from "../config/load.ts";
-import type { Environment, FlagText } from "../config/settings.ts";
+import type { Environment } from "../config/settings.ts";
 import type { Openers } from "../engine/openers.ts";
 import type { RunCommand } from "../engine/owner.ts";
 import { assert, ConfigError, messageOf, usageError } from "../model/errors.ts";
@@ -33,7 +30,7 @@ import { report } from "./commands/report.ts";
 import { exit, exitOf } from "./exit.ts";
 import { completions } from "./help/complete.ts";
 import { helpOn } from "./help/help.ts";
-import { type CommandLine, runInAgent } from "./relay.ts";
+import { type CommandLine, configToFind, onlyOf, runInAgent, withoutFiles } from "./relay.ts";
 
 export async function dispatch(
   argv: readonly string[],
@@ -112,24 +109,13 @@ function contextOf(
   open: Openers | null,
   { flags, env, reader: disk }: ConfigInput,
 ): CommandContext {
-  const reader = rememberedReader(disk);
-  const input = { flags, env, reader };
-  const varied = (more: readonly FlagText[]): Config => {
-    return configOf(readWritten({ ...input, flags: [...flags, ...more] }), world.isBesideKubelet);
-  };
-  const alone = (name: FieldName): Config => {
-    const variables = variablesOf(fieldOf(name)).map((it) => [it, env[it]]);
-    return loadConfig({
-      flags: flags.filter((it) => it.name === name),
-      env: Object.fromEntries(variables),
-      reader: { file: () => null, names: () => null },
-    });
-  };
+  const input = { flags, env, reader: rememberedReader(disk) };
+  const read = (): Config => configOf(readWritten(input), world.isBesideKubelet);
   const note = (text: string): void => world.stderr(`crigc: ${clean(text)}\n`);
   const loaded = once(() => {
-    const merged = varied([]);
-    for (const warning of merged.warnings) note(`warning: ${warning}`);
-    return merged;
+    const config = read();
+    for (const warning of config.warnings) note(`warning: ${warning}`);
+    return config;
   });
   return {
     ...world,
@@ -142,13 +128,11 @@ function contextOf(
     commands,
     say: (text) => world.stdout(`${clean(text)}\n`),
     note,
-    read: () => configOf(readWritten(input), world.isBesideKubelet),
-    alone,
+    read,
+    find: () => configToFind(input),
     flags,
-    varied,
-    given: () => loadConfig({ flags, env: {}, reader: namedAlone(flags, reader) }),
     get dryRun(): boolean {
-      return alone("dryRun").values.dryRun;
+      return loadConfig(withoutFiles(onlyOf(input, ["dryRun"]))).values.dryRun;
     },
     get config(): Config {
       return loaded();
@@ -169,20 +153,6 @@ const servedBy =
       open: () => world.open(request),
       agent,
     });
-
-/** Only the files that the command line names, not the default ones. */
-function namedAlone(flags: readonly FlagText[], reader: ConfigReader): ConfigReader {
-  const named = (name: FieldName): string | undefined =>
-    flags.findLast((flag) => flag.name === name)?.text;
-  const [file, directory] = [named("config"), named("configDir")];
-  return {
-    file: (path) =>
-      path === file || (directory !== undefined && path.startsWith(`${directory}/`))
-        ? reader.file(path)
-        : null,
-    names: (path) => (path === directory ? reader.names(path) : null),
-  };
-}
 
 /** One line per error; a bug is printed with its stack. */
 function errorText(thrown: unknown): string {

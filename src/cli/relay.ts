@@ -1,7 +1,8 @@
 /** Beside an agent, the agent runs the command line: sends it over the control socket, and prints what comes back. */
 
 import type { Config } from "../config/config.ts";
-import type { FieldName } from "../config/fields.ts";
+import { variablesOf } from "../config/field.ts";
+import { type FieldName, fieldOf } from "../config/fields.ts";
 import { type ConfigInput, loadConfig } from "../config/load.ts";
 import type { FlagText } from "../config/settings.ts";
 import { openCommand, readAgent } from "../engine/client.ts";
@@ -71,34 +72,42 @@ export function writeForCaller(
   say(`Report written to ${path}.\n`);
 }
 
-/** What finds the agent, and the node that it must hold. */
-const FINDING: readonly FieldName[] = [
-  "config",
-  "configDir",
-  "runDir",
-  "stateDir",
-  "containerRuntimeEndpoint",
-];
+/** The caller's own. */
+const OF_CALLER: readonly FieldName[] = ["logging.format", "logging.verbosity", "dryRun", "runDir"];
+/** With them what finds the agent, and the node that it must hold. */
+const FINDING: readonly FieldName[] = [...OF_CALLER, "stateDir", "containerRuntimeEndpoint"];
 
 /**
  * The caller's own configuration only has to find the agent: flags that contradict it may agree with the agent's, and the
  * files may be broken. Throws `ConfigError`.
  */
-function configToFind(input: ConfigInput): Config {
-  const flags = input.flags.filter(({ name }) => FINDING.includes(name));
-  const noFiles = { file: () => null, names: () => null };
-  const isFile = ({ name }: FlagText): boolean => name === "config" || name === "configDir";
-  const named = flags.filter((flag) => !isFile(flag));
-  const withoutFiles = { ...input, flags: named, reader: noFiles };
-  for (const attempt of [input, { ...input, flags }, withoutFiles]) {
+export function configToFind(input: ConfigInput): Config {
+  for (const attempt of [input, onlyOf(input, [...FINDING, "config", "configDir"])]) {
     try {
       return loadConfig(attempt);
     } catch (thrown) {
       if (!(thrown instanceof ConfigError)) throw thrown;
     }
   }
-  return loadConfig({ ...withoutFiles, env: {} });
+  return loadConfig(withoutFiles(onlyOf(input, FINDING)));
 }
+
+/** These settings of the command line and the environment. */
+export const onlyOf = (
+  { flags, env, reader }: ConfigInput,
+  names: readonly FieldName[],
+): ConfigInput => ({
+  flags: flags.filter(({ name }) => names.includes(name)),
+  env: Object.fromEntries(
+    names.flatMap((name) => variablesOf(fieldOf(name)).map((it) => [it, env[it]])),
+  ),
+  reader,
+});
+
+export const withoutFiles = (input: ConfigInput): ConfigInput => ({
+  ...input,
+  reader: { file: () => null, names: () => null },
+});
 
 /** One socket may have several names. An agent that has not found its runtime yet may be about to find this one. */
 function isOfEndpoint(theirs: string | null, { values }: Config): boolean {
@@ -116,9 +125,6 @@ async function rejectUnreachable(own: Config, open: Openers): Promise<void> {
     `an agent holds ${holder.directory} (${holderWords(holder)}), but none answers for it in ${runDir}; name its --run-dir, free the disk of its run directory, or stop it`,
   );
 }
-
-/** These are the caller's own. */
-const OF_CALLER: readonly FieldName[] = ["logging.format", "logging.verbosity", "dryRun", "runDir"];
 
 /** The command line in full, with the caller's output settings as flags, and `-` for the file that the caller writes. */
 function argvFor({ command, invocation, flags }: CommandLine, own: Config): readonly string[] {

@@ -2,7 +2,7 @@
 
 import { parseDuration } from "../config/units.ts";
 import { quoted } from "../config/words.ts";
-import { type ConfigError, usageError } from "../model/errors.ts";
+import { usageError } from "../model/errors.ts";
 import type { Duration } from "../model/time.ts";
 import { type Invocation, textOf } from "./command.ts";
 
@@ -48,7 +48,3 @@ export const numberUpTo = (most: number): ValueType<number> => ({
     return number >= 1 && number <= most ? number : null;
   },
 });
-
-/** `message`: what is wrong with the value of an option. */
-export const optionError = (name: string, text: string, message: string): ConfigError =>
-  usageError(`--${name}`, text, `${quoted(text)} ${message}`);

@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 
 import { configIssue, messageOf } from "../model/errors.ts";
+import { once } from "../model/values.ts";
 import { type Config, configOf, throwIfAny, type Written } from "./config.ts";
 import { parseDocument } from "./document.ts";
 import { fromKubelet } from "./kubelet.ts";
@@ -128,21 +129,14 @@ function addFile(builder: SettingsBuilder, reader: ConfigReader, file: ConfigFil
 }
 
 /** Reads each file once: a process keeps the configuration of its start. */
-export function rememberedReader({ file, names }: ConfigReader): ConfigReader {
-  const [files, directories] = [
-    new Map<string, string | null>(),
-    new Map<string, readonly string[] | null>(),
-  ];
-  const once =
-    <Content>(known: Map<string, Content>, read: (path: string) => Content) =>
-    (path: string): Content => {
-      const before = known.get(path);
-      if (before !== undefined) return before;
-      const content = read(path);
-      known.set(path, content);
-      return content;
-    };
-  return { file: once(files, file), names: once(directories, names) };
+export const rememberedReader = ({ file, names }: ConfigReader): ConfigReader => ({
+  file: remembered(file),
+  names: remembered(names),
+});
+
+function remembered<Content>(read: (path: string) => Content) {
+  const known = new Map<string, () => Content>();
+  return (path: string): Content => known.getOrInsertComputed(path, () => once(() => read(path)))();
 }
 
 /** A configuration has a page or two; anything larger is another file. */

@@ -13,7 +13,7 @@ import type { Engine } from "../gc/ports.ts";
 import { RuntimeError } from "../model/errors.ts";
 import { duration, toMs } from "../model/time.ts";
 import { timer, wallClock } from "../node/clock.ts";
-import { directoryFact, filesIn, walkDirectories } from "../node/directories.ts";
+import { directoryFact, walkDirectories } from "../node/directories.ts";
 import { deviceOf } from "../node/disk.ts";
 import { writeAnswerFile, writeWholeFile } from "../node/files.ts";
 import { type HoldRequest, readHold, releaseHold, writeHold } from "../node/hold.ts";
@@ -71,7 +71,6 @@ export function openersOf(world: ProcessWorld, owner: Owner | null = null) {
     /** The keep rules as a pass would read them now, without a runtime. Does not reject for invalid rules. */
     keepRules: keepRulesOf,
     baseline,
-    filesIn,
     /** Atomic. Throws `HostError` `write`. */
     writeFile: writeAnswerFile,
     /** The body of the agent's response. Throws `HostError` `http` if no agent answers. */

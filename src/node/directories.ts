@@ -1,6 +1,6 @@
 // Directories of the node: whether one is usable, and which of a filesystem are the largest.
 
-import { accessSync, constants, lstatSync, readdirSync, statfsSync, statSync } from "node:fs";
+import { accessSync, constants, lstatSync, statfsSync, statSync } from "node:fs";
 import { lstat, readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
@@ -8,7 +8,7 @@ import type { DirectorySize, DirectoryWalk } from "../model/reports.ts";
 import type { DiskReading } from "../model/snapshot.ts";
 import { compared, mapBounded } from "../model/values.ts";
 import { readingOf } from "./disk.ts";
-import { asRoot, codeOf, hostError, reasonOf } from "./files.ts";
+import { codeOf, reasonOf } from "./files.ts";
 
 export type DirectoryFact =
   | ({ readonly kind: "present"; readonly writable: boolean } & Omit<DiskReading, "capacityBytes">)
@@ -27,17 +27,6 @@ export function directoryFact(path: string): DirectoryFact {
     return isLink(path)
       ? { kind: "failed", message: "it is a link to a directory that does not exist" }
       : { kind: "absent", creatable: isCreatable(path) };
-  }
-}
-
-/** The path itself, or the files of that directory whose names match, sorted. Throws `HostError` `read`. */
-export function filesIn(path: string, wanted: RegExp): readonly string[] {
-  try {
-    if (!statSync(path).isDirectory()) return [path];
-    const names = readdirSync(path).filter((name) => wanted.test(name));
-    return names.toSorted().map((name) => join(path, name));
-  } catch (error) {
-    throw hostError("read", error, (why) => `cannot read ${path}: ${why}${asRoot(error)}`);
   }
 }
 

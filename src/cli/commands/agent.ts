@@ -41,7 +41,7 @@ export const status = command({
     const path =
       context.output === "table" ? `/status.txt?${screenQuery(context.screen)}` : "/status";
     try {
-      const text = await context.open.askAgent(configToAsk(context), path);
+      const text = await context.open.askAgent(context.find(), path);
       context.stdout(context.output === "yaml" ? printedYaml(parseExactJson(text)) : text);
       return exit.done;
     } catch (thrown) {
@@ -51,23 +51,6 @@ export const status = command({
     }
   },
 });
-
-/**
- * Only the run directory is needed. The agent does not run with a file that is broken now, and that is
- * when its status is needed: then no file counts.
- */
-function configToAsk(context: CommandContext): Config {
-  try {
-    return context.config;
-  } catch (thrown) {
-    const isOfFlag = (source: string): boolean => source.startsWith("-");
-    if (!(thrown instanceof ConfigError) || thrown.issues.some((it) => isOfFlag(it.source)))
-      throw thrown;
-    const what = thrown.message.replaceAll("\n", "; ");
-    context.note(`invalid configuration; querying the agent anyway: ${what}`);
-    return context.alone("runDir");
-  }
-}
 
 export const hold = command({
   name: "hold",

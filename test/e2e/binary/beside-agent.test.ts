@@ -88,6 +88,15 @@ test.each([
   expect(existsSync(join(it.home, "s"))).toBe(false);
 });
 
+test("a dry run beside an agent removes nothing, also if its flags are valid with the agent's only", async () => {
+  await using it = await aNode();
+  await using agent = await anAgent(it, "--kubelet-client-cert=/c", "--kubelet-client-key=/k");
+  const { exitCode, stdout } = await it.crigc(...GC, "--dry-run", "--kubelet-client-cert=/c");
+  expect([exitCode, it.removedImages()]).toEqual([0, []]);
+  expect(stdout).toContain("ry run");
+  expect(agent.exitCode()).toBeNull();
+});
+
 test("gc beside an agent that has just started never falls back to a configuration of its own", async () => {
   await using it = await aNode();
   await using agent = it.start("run", `--keep=${KEPT}`);
