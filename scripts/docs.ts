@@ -8,10 +8,17 @@ import type { Command, CommandOption, Operand } from "../src/cli/command.ts";
 import { commands } from "../src/cli/dispatch.ts";
 import { exitTable } from "../src/cli/exit.ts";
 import { flagUsage, operandUsage, optionUsage } from "../src/cli/help/help.ts";
-import { dashed, defaultWords, variablesOf } from "../src/config/field.ts";
-import { fieldGroups, type FieldName, fieldNames, fieldOf } from "../src/config/fields.ts";
+import {
+  dashed,
+  defaultWords,
+  fieldGroups,
+  type FieldName,
+  fieldNames,
+  fieldOf,
+  variablesOf,
+} from "../src/config/fields.ts";
 import { defaultOf } from "../src/config/settings.ts";
-import { printed } from "../src/config/values.ts";
+import { printed } from "../src/config/types.ts";
 
 const top = join(import.meta.dir, "..");
 /** An option of this many commands is described once. */
@@ -150,27 +157,25 @@ export function configurationFile(): string {
   const rest = fieldNames.filter(
     (name) => fieldOf(name).outsideFiles !== true && !OFTEN_CHANGED.includes(name),
   );
-  return [CONFIG_OPENING, ...[...OFTEN_CHANGED, ...rest].map(configurationEntry)].join("\n");
+  // Names with a dot share a map.
+  const groups = Map.groupBy([...OFTEN_CHANGED, ...rest], (name) => name.split(".")[0] ?? name);
+  return [CONFIG_OPENING, ...Array.from(groups, configurationEntry)].join("\n");
 }
 
-function configurationEntry(name: FieldName, index: number, names: readonly FieldName[]): string {
-  const field = fieldOf(name);
-  const { kind } = field.type;
-  const value = printed(field.type, defaultOf(name));
-  const unset = kind === "endpoint" || kind === "path" ? "" : "off";
-  const text = `${capital(field.help)}. ${field.doc}`;
-  // Names with a dot share a map, which the first of them opens.
-  const [outer = "", inner] = name.split(".");
-  const isOpen = names[index - 1]?.startsWith(`${outer}.`) === true;
-  const entry = JSON.stringify(value ?? unset)
-    .replaceAll('":"', '": "')
-    .replaceAll(',"', ', "');
-  const lines =
-    inner === undefined
-      ? [`${outer}: ${entry}`]
-      : [...(isOpen ? [] : [`${outer}:`]), `  ${inner}: ${entry}`];
-  const about = Bun.wrapAnsi(text, 110).replaceAll(/^/gm, "# ");
-  return `${about}\n${lines.map((line) => `#${line}\n`).join("")}`;
+function configurationEntry([outer, names]: readonly [string, readonly FieldName[]]): string {
+  const about = names
+    .map((name) => `${capital(fieldOf(name).help)}. ${fieldOf(name).doc}`)
+    .map((text) => Bun.wrapAnsi(text, 110).replaceAll(/^/gm, "# "));
+  const values = names.map((name) => {
+    const { type } = fieldOf(name);
+    const unset = type.kind === "endpoint" || type.kind === "path" ? "" : "off";
+    const value = JSON.stringify(printed(type, defaultOf(name)) ?? unset)
+      .replaceAll('":"', '": "')
+      .replaceAll(',"', ', "');
+    return name === outer ? value : `${name.slice(outer.length + 1)}: ${value}`;
+  });
+  const value = names[0] === outer ? values[0] : `{ ${values.join(", ")} }`;
+  return `${about.join("\n")}\n#${outer}: ${value}\n`;
 }
 
 if (import.meta.main) {

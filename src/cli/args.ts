@@ -2,7 +2,7 @@
 
 import { parseArgs } from "node:util";
 
-import { dashed } from "../config/field.ts";
+import { dashed } from "../config/fields.ts";
 import type { FlagText } from "../config/settings.ts";
 import { quoted, suggestion } from "../config/words.ts";
 import { ConfigError, type ConfigIssue, configIssue } from "../model/errors.ts";

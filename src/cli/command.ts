@@ -1,8 +1,7 @@
 /** Describes a command, for parsing, help and completion, and the context it runs in. */
 
 import type { Config } from "../config/config.ts";
-import { placeholderOf } from "../config/field.ts";
-import { fieldByFlag, type FieldName, fieldOf } from "../config/fields.ts";
+import { fieldByFlag, type FieldName, fieldOf, placeholderOf } from "../config/fields.ts";
 import type { ConfigInput, ConfigReader } from "../config/load.ts";
 import type { Environment, FlagText } from "../config/settings.ts";
 import type { Openers } from "../engine/openers.ts";

@@ -1,8 +1,7 @@
 /** Beside an agent, the agent runs the command line: sends it over the control socket, and prints what comes back. */
 
 import type { Config } from "../config/config.ts";
-import { variablesOf } from "../config/field.ts";
-import { type FieldName, fieldOf } from "../config/fields.ts";
+import { type FieldName, fieldOf, variablesOf } from "../config/fields.ts";
 import { type ConfigInput, loadConfig } from "../config/load.ts";
 import type { FlagText } from "../config/settings.ts";
 import { openCommand, readAgent } from "../engine/client.ts";

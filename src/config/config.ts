@@ -4,11 +4,17 @@ import type { Limits } from "../model/limits.ts";
 import type { LoopName } from "../model/pass.ts";
 import type { KubeletOptions } from "../model/ports.ts";
 import { toMs } from "../model/time.ts";
-import { thresholdsOf } from "./eviction.ts";
-import { type FieldName, type Values } from "./fields.ts";
-import { besideKubelet } from "./kubelet.ts";
-import { type FlagText, type Settings, shown } from "./settings.ts";
-import { contradictions, impliedBy, warningsOf } from "./validate.ts";
+import { thresholdsOf, whyIgnored, withoutGrace } from "./eviction.ts";
+import {
+  dashed,
+  type FieldName,
+  fieldNames,
+  fieldOf,
+  isFieldName,
+  namedInFull,
+  type Values,
+} from "./fields.ts";
+import { type FlagText, type Settings, shown, type Source } from "./settings.ts";
 
 export interface Config extends Settings {
   readonly limits: Limits;
@@ -109,30 +115,6 @@ export function throwIfAny(issues: readonly ConfigIssue[]): void {
   if (issues.length > 0) throw new ConfigError(issues);
 }
 
-/** About the process, so that a command which an agent runs cannot change them. */
-const OF_PROCESS: readonly FieldName[] = [
-  "config",
-  "configDir",
-  "imageServiceEndpoint",
-  "stateDir",
-  "keepDir",
-  "podLogsDir",
-  "containerLogsDir",
-  "rootDir",
-  "podSource",
-  "kubeletEndpoint",
-  "kubeletCAFile",
-  "kubeletClientCert",
-  "kubeletClientKey",
-  "kubeletTokenFile",
-  "metricsBindAddress",
-  "imageGCPeriod",
-  "imageDetectionPeriod",
-  "imageCachePeriod",
-  "containerGCPeriod",
-  "pressurePeriod",
-];
-
 /** Flags of a command that differ from those of the agent that runs it. */
 export const processIssues = (
   agent: Written,
@@ -141,7 +123,124 @@ export const processIssues = (
 ): readonly ConfigIssue[] =>
   flags.flatMap(({ name, written, text }) => {
     const theirs = shown(agent.settings, name);
-    if (!OF_PROCESS.includes(name) || shown(command.settings, name) === theirs) return [];
+    if (fieldOf(name).ofProcess !== true || shown(command.settings, name) === theirs) return [];
     const message = `the running agent has ${theirs}; leave the flag out, or restart the agent with it`;
     return [configIssue(written, text, message)];
   });
+
+/** Reached before a kubelet's defaults, so that crigc frees space before the kubelet collects images or evicts pods. */
+const BESIDE = {
+  imageGCHighThresholdPercent: 75,
+  imageGCLowThresholdPercent: 70,
+  evictionHard: {
+    "nodefs.available": "15%",
+    "nodefs.inodesFree": "10%",
+    "imagefs.available": "20%",
+    "imagefs.inodesFree": "10%",
+  },
+} as const satisfies Partial<Values>;
+
+/** With the default thresholds beside a kubelet. */
+function besideKubelet(settings: Settings): Settings {
+  const { values, sources } = settings;
+  const isOwn = (name: FieldName): boolean =>
+    fieldOf(name).implies?.[shown(settings, name)] !== undefined;
+  if (fieldNames.some(isOwn)) return settings;
+  const source: Source = { kind: "kubelet", from: ["beside a kubelet"] };
+  const unset = Object.entries(BESIDE).filter(
+    ([name]) => isFieldName(name) && sources[name].kind === "default",
+  );
+  return {
+    values: { ...values, ...Object.fromEntries(unset) },
+    sources: { ...sources, ...Object.fromEntries(unset.map(([name]) => [name, source])) },
+  };
+}
+
+/** Values that contradict each other; each issue names both values and their sources. */
+function contradictions(settings: Settings): readonly ConfigIssue[] {
+  const { values } = settings;
+  const { imageMaximumGCAge: maximum, imageMinimumGCAge: minimum } = values;
+  const [low, high] = ["imageGCLowThresholdPercent", "imageGCHighThresholdPercent"] as const;
+  const [cert, key] = ["kubeletClientCert", "kubeletClientKey"] as const;
+  const companions = [[cert, key] as const, [key, cert] as const];
+  return [
+    ...(values[low] < values[high] ? [] : [orderIssue(settings, low, "be below", high)]),
+    ...(maximum === 0n || maximum > minimum
+      ? []
+      : [orderIssue(settings, "imageMaximumGCAge", "be 0s or above", "imageMinimumGCAge")]),
+    ...companions
+      .filter(([name, other]) => values[name] !== null && values[other] === null)
+      .map(([name, other]) =>
+        issueOf(settings, name, `has no effect without ${namedInFull(other)}; set both`),
+      ),
+    ...withoutGrace(values).map((signal) => ({
+      source: placeOf(settings, "evictionSoft"),
+      text: signal,
+      message: `the soft threshold ${signal} has no grace period; set one with ${namedInFull("evictionSoftGracePeriod")}`,
+    })),
+    ...impliedBy(settings)
+      .filter(({ name, value }) => !isDefault(settings, name) && values[name] !== value)
+      .map(({ by, name }) => {
+        const other = `${nameOf(settings, by)} ${shown(settings, by)}${fromOf(settings, by)}`;
+        return issueOf(settings, name, `contradicts ${other}; leave one of them out`);
+      }),
+  ];
+}
+
+/** What the values of some fields imply of others. */
+const impliedBy = (settings: Settings) =>
+  fieldNames.flatMap((by) =>
+    Object.entries(fieldOf(by).implies?.[shown(settings, by)] ?? {}).flatMap(([name, value]) =>
+      isFieldName(name) ? [{ by, name, value }] : [],
+    ),
+  );
+
+const EVICTION = [
+  "evictionHard",
+  "evictionSoft",
+  "evictionSoftGracePeriod",
+  "evictionMinimumReclaim",
+] as const;
+
+/** Signals that crigc ignores, each with its first place. */
+function warningsOf(settings: Settings): readonly string[] {
+  const places = EVICTION.flatMap((name) =>
+    Object.keys(settings.values[name]).map((signal) => [signal, placeOf(settings, name)] as const),
+  );
+  return [...new Map(places.toReversed())].toReversed().flatMap(([signal, place]) => {
+    const why = whyIgnored(signal);
+    return why === null ? [] : [`${place}: ${signal} ${why}`];
+  });
+}
+
+function orderIssue(settings: Settings, name: FieldName, must: string, other: FieldName) {
+  const than = shown(settings, other);
+  // Blames the value that was set; a default is not to blame.
+  if (!isDefault(settings, name) || isDefault(settings, other)) {
+    const bound = `${nameOf(settings, other)}, which is ${than}${fromOf(settings, other)}`;
+    return issueOf(settings, name, `must ${must} ${bound}`);
+  }
+  const message = `${name} is ${shown(settings, name)} by default and must ${must} ${than}`;
+  return configIssue(placeOf(settings, other), than, message);
+}
+
+function issueOf(settings: Settings, name: FieldName, message: string): ConfigIssue {
+  const text = shown(settings, name);
+  return { source: placeOf(settings, name), text, message: `${name} is ${text} and ${message}` };
+}
+
+/** As the operator wrote it, or may write it. */
+const nameOf = ({ sources }: Settings, name: FieldName): string =>
+  ["flag", "default"].includes(sources[name].kind) ? dashed(fieldOf(name).flag) : name;
+
+/** Where the value is from, unless its name says it. */
+function fromOf(settings: Settings, name: FieldName): string {
+  if (settings.sources[name].kind === "flag") return "";
+  return isDefault(settings, name) ? " by default" : ` (${placeOf(settings, name)})`;
+}
+
+const isDefault = ({ sources }: Settings, name: FieldName): boolean =>
+  ["default", "kubelet"].includes(sources[name].kind);
+
+const placeOf = ({ sources }: Settings, name: FieldName): string =>
+  sources[name].from.at(-1) ?? "default";

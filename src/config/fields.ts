@@ -2,8 +2,72 @@
 import type { InferOutput } from "valibot";
 
 import { assert } from "../model/errors.ts";
-import { dashed, type Field, fieldFrom, variablesOf } from "./field.ts";
 import { FLAG_TABLE } from "./table.ts";
+import type { FieldType, FieldValue } from "./types.ts";
+
+export interface Field extends FieldEntry {
+  readonly flag: string;
+}
+
+/** As the table says it. */
+export interface FieldEntry {
+  /** Without dashes. Determines the environment variable. Absent: the field's name in lower case with dashes. */
+  readonly flag?: string;
+  readonly aliases?: readonly string[];
+  /** Environment variables after `CRIGC_…`. */
+  readonly variables?: readonly string[];
+  readonly type: FieldType;
+  /** In the syntax of the flag; absent: none. */
+  readonly default?: string;
+  /** Description of a missing default; absent: "none". */
+  readonly defaultWords?: string;
+  /** Placeholder of the value in help, if not that of its type. */
+  readonly placeholder?: string;
+  /** One line without a full stop. */
+  readonly help: string;
+  /** Full sentences: meaning, consequences, related settings. */
+  readonly doc: string;
+  /** About the process, so that a command which an agent runs cannot change it. */
+  readonly ofProcess?: true;
+  /** A `KubeletConfiguration` has this field under the same name, and crigc adopts it. */
+  readonly kubelet?: true;
+  /** By its value: what other fields then have, and nothing else; a kubelet on the node then changes no default. */
+  readonly implies?: Readonly<Record<string, Readonly<Record<string, FieldValue>>>>;
+  /** Invalid in configuration files. */
+  readonly outsideFiles?: true;
+}
+
+export const fieldFrom = (name: string, entry: FieldEntry): Field => ({
+  flag: flagOf(name),
+  ...entry,
+});
+
+/** `image-gc-high-threshold` for `imageGCHighThresholdPercent`. */
+const flagOf = (name: string): string =>
+  name
+    .replace(/Percent$/, "")
+    .replace(".", "-")
+    .replaceAll(/([a-z])([A-Z])/g, "$1-$2")
+    .replaceAll(/([A-Z])([A-Z][a-z])/g, "$1-$2")
+    .toLowerCase();
+
+/** `CRIGC_IMAGE_GC_HIGH_THRESHOLD` and its alternatives, highest precedence first. */
+export const variablesOf = (field: Field): readonly string[] => [
+  ...[field.flag, ...(field.aliases ?? [])].map(
+    (flag) => `CRIGC_${flag.toUpperCase().replaceAll("-", "_")}`,
+  ),
+  ...(field.variables ?? []),
+];
+
+/** The default as shown in help: its text, or its words if it has none. */
+export const defaultWords = (field: Field): string => field.default ?? field.defaultWords ?? "none";
+
+/** Placeholder of the value in help: `PERCENT`, `auto|cri|none`. */
+export const placeholderOf = ({ type, placeholder }: Field): string =>
+  placeholder ?? type.placeholder;
+
+/** `--image-gc-high-threshold`, `-v`. */
+export const dashed = (flag: string): string => (flag.length === 1 ? `-${flag}` : `--${flag}`);
 
 /** By configuration-file name. */
 const fields = {

@@ -2,11 +2,13 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 
 import { configIssue, messageOf } from "../model/errors.ts";
-import { once } from "../model/values.ts";
+import { isMap, once } from "../model/values.ts";
 import { type Config, configOf, throwIfAny, type Written } from "./config.ts";
-import { parseDocument } from "./document.ts";
-import { fromKubelet } from "./kubelet.ts";
+import { type Entry, parseDocument } from "./document.ts";
+import { isDiskSignal, isKnownSignal } from "./eviction.ts";
+import { fieldNames, fieldOf, isFieldName } from "./fields.ts";
 import { type Environment, type FlagText, SettingsBuilder } from "./settings.ts";
+import { parseDuration } from "./units.ts";
 
 export interface ConfigReader {
   /** `null`: not found. Throws with the system's message, also for files that are too large or not regular. */
@@ -127,6 +129,28 @@ function addFile(builder: SettingsBuilder, reader: ConfigReader, file: ConfigFil
   } else builder.addFile(path, kind, document.entries);
   return true;
 }
+
+const ADOPTED: readonly string[] = fieldNames.filter((name) => fieldOf(name).kubelet === true);
+
+/** The entries of a KubeletConfiguration that crigc adopts; in it null, "" and a duration of zero count as missing. */
+const fromKubelet = (entries: readonly Entry[]): readonly Entry[] =>
+  entries
+    .filter(({ name, value }) => ADOPTED.includes(name) && value !== null && value !== "")
+    .flatMap((entry) => {
+      const { name, value } = entry;
+      if (!isFieldName(name)) return [];
+      const { kind } = fieldOf(name).type;
+      if (kind === "duration" && parseDuration(String(value)) === 0n) return [];
+      return [kind === "statements" && isMap(value) ? { ...entry, value: disksOf(value) } : entry];
+    });
+
+/** Without the kubelet's signals that are not about disks. */
+const disksOf = (
+  statements: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(
+    Object.entries(statements).filter(([signal]) => isDiskSignal(signal) || !isKnownSignal(signal)),
+  );
 
 /** Reads each file once: a process keeps the configuration of its start. */
 export const rememberedReader = ({ file, names }: ConfigReader): ConfigReader => ({

@@ -1,11 +1,26 @@
 /** The values of all sources added up, from defaults to flags, with the place where each was set. */
 import { type ConfigIssue, configIssue } from "../model/errors.ts";
-import { isMap } from "../model/values.ts";
 import type { Entry } from "./document.ts";
-import { dashed, defaultWords, placeholderOf, variablesOf } from "./field.ts";
-import { fieldByVariable, type FieldName, fieldNames, fieldOf, type Values } from "./fields.ts";
-import type { FieldValue } from "./types.ts";
-import { isList, isStatements, parseText, parseValue, printed, shownText } from "./values.ts";
+import {
+  dashed,
+  defaultWords,
+  fieldByVariable,
+  type FieldName,
+  fieldNames,
+  fieldOf,
+  placeholderOf,
+  type Values,
+  variablesOf,
+} from "./fields.ts";
+import {
+  type FieldValue,
+  isList,
+  isStatements,
+  parseText,
+  parseValue,
+  printed,
+  shownText,
+} from "./types.ts";
 import { described, suggestion } from "./words.ts";
 
 export interface Settings {
@@ -107,22 +122,9 @@ export class SettingsBuilder {
       this.#refuse(name, place, { text: '""', message });
       return;
     }
-    // A drop-in removes a signal with null, like a merge patch.
-    const isPatch = fieldOf(name).type.kind === "statements" && place.kind === "drop-in";
-    const entries = isPatch && isMap(value) ? Object.entries(value) : null;
-    const kept = entries?.filter(([, text]) => text !== null);
-    const input = kept === undefined ? value : Object.fromEntries(kept);
-    const parsed = parseValue(fieldOf(name).type, input);
-    if (parsed.kind === "fault") {
-      this.#refuse(name, place, { text: described(value), message: parsed.message });
-      return;
-    }
-    const below = this.#values.get(name) ?? null;
-    if (isPatch && isMap(value) && isStatements(below)) {
-      const left = Object.entries(below).filter(([signal]) => value[signal] !== null);
-      this.#values.set(name, Object.fromEntries(left));
-    }
-    this.#set(name, place, parsed.value);
+    const parsed = parseValue(fieldOf(name).type, value);
+    if (parsed.kind === "value") this.#set(name, place, parsed.value);
+    else this.#refuse(name, place, { text: described(value), message: parsed.message });
   }
 
   /** An empty variable counts as unset. Unknown `CRIGC_` variables only give a warning. */
@@ -161,8 +163,19 @@ export class SettingsBuilder {
     else this.#refuse(name, place, { text, message: parsed.message });
   }
 
-  #refuse(name: FieldName, place: Place, about: Fault): void {
-    this.issues.push(valueIssue(name, place, about));
+  /** The message names both field and flag, whichever was used. */
+  #refuse(
+    name: FieldName,
+    { kind, at }: Place,
+    { text, message }: { readonly text: string; readonly message: string },
+  ): void {
+    const flag = `flag ${dashed(fieldOf(name).flag)}`;
+    const words = {
+      flag: `${message} (${name})`,
+      environment: `${message} (${name}, ${flag})`,
+      file: `${name}: ${message} (${flag})`,
+    };
+    this.issues.push(configIssue(at, text, words[kind === "drop-in" ? "file" : kind]));
   }
 
   #reset(name: FieldName): void {
@@ -187,22 +200,6 @@ export class SettingsBuilder {
       this.#sources.set(name, { kind, from: [at] });
     }
   }
-}
-
-interface Fault {
-  readonly text: string;
-  readonly message: string;
-}
-
-/** An invalid value. The message names both field and flag, whichever was used. */
-function valueIssue(name: FieldName, place: Place, { text, message }: Fault): ConfigIssue {
-  const flag = `flag ${dashed(fieldOf(name).flag)}`;
-  if (place.kind === "flag") return configIssue(place.at, text, `${message} (${name})`);
-  const words =
-    place.kind === "environment"
-      ? `${message} (${name}, ${flag})`
-      : `${name}: ${message} (${flag})`;
-  return configIssue(place.at, text, words);
 }
 
 function unknownField(name: string, value: unknown, at: string): ConfigIssue {

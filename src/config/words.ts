@@ -41,24 +41,21 @@ function nearest(text: string, names: Iterable<string>): string | null {
 }
 
 function editsBetween(one: string, other: string): number {
-  let beforeLast: readonly number[] = [];
-  let last: readonly number[] = Array.from({ length: other.length + 1 }, (_, column) => column);
-  for (let row = 1; row <= one.length; row += 1) {
-    const next: number[] = [row];
-    for (let column = 1; column <= other.length; column += 1) {
+  const edits: number[][] = [];
+  const before = (row: number, column: number): number => edits[row]?.[column] ?? Infinity;
+  for (let row = 0; row <= one.length; row += 1) {
+    edits.push([]);
+    for (let column = 0; column <= other.length; column += 1) {
       const same = one[row - 1] === other[column - 1];
       const swapped = one[row - 1] === other[column - 2] && one[row - 2] === other[column - 1];
-      next.push(
-        Math.min(
-          (last[column - 1] ?? 0) + (same ? 0 : 1),
-          (last[column] ?? 0) + 1,
-          (next[column - 1] ?? 0) + 1,
-          swapped && row > 1 && column > 1 ? (beforeLast[column - 2] ?? 0) + 1 : Infinity,
-        ),
+      const fewest = Math.min(
+        before(row - 1, column - 1) + (same ? 0 : 1),
+        before(row - 1, column) + 1,
+        before(row, column - 1) + 1,
+        swapped ? before(row - 2, column - 2) + 1 : Infinity,
       );
+      edits[row]?.push(row + column === 0 ? 0 : fewest);
     }
-    beforeLast = last;
-    last = next;
   }
-  return last[other.length] ?? 0;
+  return before(one.length, other.length);
 }

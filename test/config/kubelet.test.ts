@@ -5,7 +5,7 @@ import { describe, expect, test } from "bun:test";
 import { type Config, configOf } from "../../src/config/config.ts";
 import { fieldNames, fieldOf } from "../../src/config/fields.ts";
 import { readWritten } from "../../src/config/load.ts";
-import { printed } from "../../src/config/values.ts";
+import { printed } from "../../src/config/types.ts";
 import { DROP_INS, FILE, kubelets, load, ours, readerOf } from "./loading.ts";
 
 /** As kubeadm writes it, with the kubelet's zero durations. */

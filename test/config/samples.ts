@@ -1,8 +1,7 @@
 // For every entry of the table: a value that is not its default, written for each source, and what it is then.
 
 import { type FieldName, fieldNames, fieldOf } from "../../src/config/fields.ts";
-import type { FieldType } from "../../src/config/types.ts";
-import type { Printed } from "../../src/config/values.ts";
+import type { FieldType, Printed } from "../../src/config/types.ts";
 
 export interface Sample {
   readonly name: FieldName;

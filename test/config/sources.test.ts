@@ -2,9 +2,8 @@
 
 import { describe, expect, test } from "bun:test";
 
-import { variablesOf } from "../../src/config/field.ts";
-import { type FieldName, fieldOf } from "../../src/config/fields.ts";
-import { printed } from "../../src/config/values.ts";
+import { type FieldName, fieldOf, variablesOf } from "../../src/config/fields.ts";
+import { printed } from "../../src/config/types.ts";
 import { DROP_INS, FILE, load, ours, type Sources } from "./loading.ts";
 import { COMPANIONS, type Sample, SAMPLES } from "./samples.ts";
 
@@ -73,7 +72,7 @@ const flags = (name: string, ...texts: readonly string[]) =>
 const variable = { CRIGC_KEEP_PER_REPOSITORY: "3" };
 const socket = "CONTAINER_RUNTIME_ENDPOINT";
 const images = "evictionHard: {imagefs.available: 20%, nodefs.available: 10%}";
-const others = "evictionHard: {imagefs.available: 30%, nodefs.available: null}";
+const others = "evictionHard: {imagefs.available: 30%, nodefs.available: 0%}";
 
 /** What several sources say of one field. */
 const combined: readonly (readonly [FieldName, Sources])[] = [

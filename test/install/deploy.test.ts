@@ -83,9 +83,15 @@ describe("the configuration", () => {
     expect(Object.values(sources).every(({ kind }) => kind === "default")).toBe(true);
   });
 
-  test("gives the defaults, from the file, with every setting uncommented", () => {
-    const uncommented = deployFiles.config.replaceAll(/^#(?! [^ ])/gm, "");
+  test("gives the defaults, from the file, with every setting uncommented, and with each of them alone", () => {
+    const setting = /^#(?! )/gm;
+    const uncommented = deployFiles.config.replaceAll(setting, "");
     expect(load(uncommented).values).toEqual(load(null).values);
+    for (const { index } of deployFiles.config.matchAll(setting)) {
+      const { config } = deployFiles;
+      const text = config.slice(0, index) + config.slice(index + 1);
+      expect(() => load(text)).not.toThrow();
+    }
     const shown = fieldNames.filter((name) => fieldOf(name).outsideFiles !== true);
     const { sources } = load(uncommented);
     expect(shown.filter((name) => sources[name].kind !== "file")).toEqual([]);

@@ -3,8 +3,8 @@
 import type { Config } from "../../config/config.ts";
 import { fieldOf } from "../../config/fields.ts";
 import { loadConfig } from "../../config/load.ts";
+import { printedText } from "../../config/types.ts";
 import { formatDuration } from "../../config/units.ts";
-import { printedText } from "../../config/values.ts";
 import { ConfigError } from "../../model/errors.ts";
 import type { Threshold } from "../../model/limits.ts";
 import type { Filesystem } from "../../model/snapshot.ts";

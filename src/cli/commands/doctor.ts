@@ -24,7 +24,7 @@ import { writableLayersOf } from "./node.ts";
 
 export const doctor = command({
   name: "doctor",
-  summary: "check runtime, rights, state directory, filesystems, keep rules and kubelet",
+  summary: "check runtime, rights, filesystems, keep rules and kubelet",
   doc: "Says what to do about each problem. Exits 8 if a check failed; warnings do not count.",
   formats: DOCUMENT,
   run: async (context) => {

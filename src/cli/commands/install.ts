@@ -17,7 +17,7 @@ const ROOT_OPTION = option("root DIR", "file tree of a node image [this system]"
 
 export const install = command({
   name: "install",
-  summary: "install the executable, service, configuration and keep directory",
+  summary: "install executable, service, configuration, keep directory",
   doc: "Also adds the manual page and completions, and enables the systemd or OpenRC service. Starts nothing without --start; a new executable restarts a running agent. An upgrade keeps configuration, keep rules, ledger and history; installing the same version again changes nothing. With --root it installs into the file tree of a node image and touches nothing outside it. --dry-run lists the changes.",
   options: [ROOT_OPTION, option("start", "also start the agent")],
   changes: true,

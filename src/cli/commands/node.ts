@@ -37,7 +37,7 @@ import { criteriaOf, FILTER } from "../selection.ts";
 export const images = command({
   name: "images",
   inAgent: true,
-  summary: "list images with size, first seen, last used, in use by, kept by",
+  summary: "list images: size, first seen, last used, users, kept by",
   doc: "First seen and last used come from the ledger.",
   options: [QUIET, sortOption(["size", "name", "first-seen", "last-used"]), FILTER],
   formats: LIST,

@@ -59,7 +59,7 @@ export const plan = command({
 export const snapshot = command({
   name: "snapshot",
   inAgent: true,
-  summary: "write node, plan, configuration and recent history as one JSON document",
+  summary: "write node, plan, configuration and history as one document",
   doc: "For bug reports. Contains names of the host, images, containers and pods; no content of containers or logs.",
   formats: ["json"],
   run: async (context) => {

@@ -7,7 +7,7 @@ const FILES: ReadonlyMap<string, string> = new Map(Object.entries(deployFiles));
 
 export const print = command({
   name: "print",
-  summary: "print a unit, manifest, alerting rules or a commented configuration",
+  summary: "print a unit, manifest, alerting rules or configuration",
   doc: "The files that install writes, and those for other machines, complete and commented: save one and change it.",
   operands: [operand("NAME", "file to print", { choices: [...FILES.keys()] })],
   ofItself: true,

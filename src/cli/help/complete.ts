@@ -1,6 +1,5 @@
 /** `crigc __complete`, which the scripts of all shells call: prints candidates for the word at the cursor. */
-import { dashed } from "../../config/field.ts";
-import { fieldByFlag } from "../../config/fields.ts";
+import { dashed, fieldByFlag } from "../../config/fields.ts";
 import { acceptedOptions, type Command, type CommandOption, type Operand } from "../command.ts";
 
 /** A word with its help, or a request for paths, which the shell completes, or for images. */

@@ -4,10 +4,13 @@ import {
   dashed,
   defaultWords,
   type Field,
+  fieldGroups,
+  type FieldName,
+  fieldNames,
+  fieldOf,
   placeholderOf,
   variablesOf,
-} from "../../config/field.ts";
-import { fieldGroups, type FieldName, fieldNames, fieldOf } from "../../config/fields.ts";
+} from "../../config/fields.ts";
 import { quoted, suggestion } from "../../config/words.ts";
 import { homepage } from "../../install/legal.ts";
 import { usageError } from "../../model/errors.ts";
@@ -47,7 +50,6 @@ function linesOn(topic: string, commands: readonly Command[], screen: Screen) {
 const ABOUT_FLAGS =
   "Every command accepts every flag and uses those that apply to it. Each flag has an environment variable (CRIGC_KEEP_PER_REPOSITORY for --keep-per-repository) and a field in configuration files (crigc config lists them). Defaults are in brackets.";
 
-/** Fits one screen. */
 const overview = (commands: readonly Command[], screen: Screen): readonly string[] => [
   "Usage: crigc COMMAND [FLAG…]",
   "",
@@ -56,44 +58,19 @@ const overview = (commands: readonly Command[], screen: Screen): readonly string
     screen,
   ),
   "",
-  ...commandList(inFamilies(commands), screen),
+  ...commandList(commands, screen),
   "",
   ...wrapped("Start with crigc doctor and crigc plan, which change nothing.", screen),
   ...wrapped("crigc COMMAND --help explains a command; crigc help flags lists all flags.", screen),
 ];
 
-type Named = Pick<Command, "name" | "summary">;
-
-const FAMILIES: Readonly<Record<string, string>> = {
-  keep: "manage the keep rules",
-  print: "print units, manifests, rules and configuration",
-};
-
-/** Room next to the longest command on a terminal of 80 columns. */
-const SUMMARY_MAX = 66;
-
-/** A group of commands takes one line, which lists them if there is room. */
-function inFamilies(commands: readonly Command[]): readonly Named[] {
-  const families = Map.groupBy(commands, ({ name }) => name.split(" ")[0] ?? name);
-  return [...families].flatMap(([first, members]): readonly Named[] => {
-    if (members.length === 1) return members;
-    const words = members.map(({ name }) => name.slice(first.length + 1));
-    const about = FAMILIES[first] ?? "commands";
-    const summary = `${about}: ${words.join(", ")}`;
-    return [{ name: first, summary: summary.length > SUMMARY_MAX ? about : summary }];
-  });
-}
-
-function commandList(commands: readonly Named[], screen: Screen): readonly string[] {
+function commandList(commands: readonly Command[], screen: Screen): readonly string[] {
   const column = Math.max(...commands.map(({ name }) => name.length)) + 4;
   return commands.flatMap(({ name, summary }) => entryLines([name, summary], column, screen));
 }
 
 function commandHelp(command: Command, screen: Screen): readonly string[] {
   const { name, summary, doc, operands, options } = command;
-  const concerned = fieldNames.filter(
-    (it) => fieldOf(it).commands.includes(name) || (it === "dryRun" && command.changes === true),
-  );
   // Wraps between brackets, not within them.
   const usage = usageOf(command).replaceAll(/\[[^\]]*\]/g, (it) => it.replaceAll(" ", HARD_SPACE));
   return [
@@ -110,34 +87,33 @@ function commandHelp(command: Command, screen: Screen): readonly string[] {
       options.map((it) => [optionUsage(it), it.help]),
       screen,
     ),
-    ...section("Flags", mainFlags(concerned).map(fieldOf).map(flagEntry), screen),
-    ...section(
-      "Examples",
-      (EXAMPLES[name] ?? []).map(({ line, what }) => [line, what]),
-      screen,
-    ),
+    ...section("Flags", mainFlags(command).map(fieldOf).map(flagEntry), screen),
+    ...section("Examples", EXAMPLES[name] ?? [], screen),
     "",
     ...wrapped("Other flags are accepted too; crigc help flags lists them.", screen),
   ];
 }
 
-/** The most important first; a command shows at most five that concern it. */
-const MAIN_FLAGS: readonly FieldName[] = [
-  "dryRun",
-  "imageGCHighThresholdPercent",
-  "imageMaximumGCAge",
-  "evictionHard",
-  "keep",
-  "containerRuntimeEndpoint",
-  "keepDir",
-  "config",
-  "stateDir",
-  "runDir",
-];
+/** By first words of commands, the most important first. */
+const MAIN_FLAGS: Readonly<Record<string, readonly FieldName[]>> = {
+  "run gc plan rm explain images df report": [
+    "imageGCHighThresholdPercent",
+    "imageMaximumGCAge",
+    "evictionHard",
+    "keep",
+    "containerRuntimeEndpoint",
+  ],
+  "snapshot keep doctor": ["containerRuntimeEndpoint", "keepDir", "config", "stateDir"],
+  "status history hold release config": ["config", "stateDir", "runDir"],
+};
 const FLAGS_SHOWN = 5;
 
-const mainFlags = (concerned: readonly FieldName[]): readonly FieldName[] =>
-  MAIN_FLAGS.filter((name) => concerned.includes(name)).slice(0, FLAGS_SHOWN);
+function mainFlags({ name, changes }: Command): readonly FieldName[] {
+  const [first = ""] = name.split(" ");
+  const own = Object.entries(MAIN_FLAGS).find(([names]) => names.split(" ").includes(first));
+  const all: readonly FieldName[] = [...(changes ? ["dryRun" as const] : []), ...(own?.[1] ?? [])];
+  return all.slice(0, FLAGS_SHOWN);
+}
 
 const HARD_SPACE = "\u00a0";
 
@@ -220,7 +196,7 @@ export function manualPage(commands: readonly Command[], build: Build): string {
     ]),
     ".SH EXAMPLES",
     ...Object.values(EXAMPLES).flatMap((examples) =>
-      examples.flatMap(({ line, what }) =>
+      examples.flatMap(([line, what]) =>
         tagged(`\\fB${escaped(line)}\\fR`, `${capitalised(what)}.`),
       ),
     ),

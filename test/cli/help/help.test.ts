@@ -6,8 +6,7 @@ import { parseCommandLine } from "../../../src/cli/args.ts";
 import { commands } from "../../../src/cli/dispatch.ts";
 import { EXAMPLES } from "../../../src/cli/help/examples.ts";
 import { helpOn } from "../../../src/cli/help/help.ts";
-import { dashed } from "../../../src/config/field.ts";
-import { fieldNames, fieldOf } from "../../../src/config/fields.ts";
+import { dashed, fieldNames, fieldOf } from "../../../src/config/fields.ts";
 import { ConfigError } from "../../../src/model/errors.ts";
 import type { Screen } from "../../../src/report/terminal.ts";
 import { plainScreen } from "../../report/build.ts";
@@ -31,7 +30,7 @@ test("help on a command shows at most five flags and three examples, and names t
 
 test("every example can be parsed", () => {
   for (const [name, examples] of Object.entries(EXAMPLES))
-    for (const { line } of examples) {
+    for (const [line] of examples) {
       const argv = line
         .replace(/^watch /, "")
         .split(" ")
@@ -48,7 +47,7 @@ test.each([
   ["df", "--container-runtime-endpoint"],
   ["keep list", "--keep-dir"],
   ["keep baseline", "--config"],
-  ["history", "--run-dir"],
+  ["history", "--state-dir"],
 ])("help on %s shows %s, which changes what it does", (name, flag) => {
   expect(helpOn(name, commands, terminal(100))).toContain(`\n  ${flag} `);
 });

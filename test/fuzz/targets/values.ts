@@ -1,7 +1,7 @@
 // Values of flags and fields: durations, quantities, percentages, eviction thresholds, times.
 
 import { type Statements, thresholdsOf, whyIgnored } from "../../../src/config/eviction.ts";
-import { statements as statementsOf } from "../../../src/config/types.ts";
+import { parseText, printedText, statements as statementsOf } from "../../../src/config/types.ts";
 import {
   formatDuration,
   formatQuantity,
@@ -10,7 +10,6 @@ import {
   parseQuantity,
   parseSize,
 } from "../../../src/config/units.ts";
-import { parseText, printedText } from "../../../src/config/values.ts";
 import { fromRfc3339, toRfc3339 } from "../../../src/model/time.ts";
 import { signs, textOf } from "../inputs.ts";
 import { holds, same, type Target, textTarget } from "../target.ts";
