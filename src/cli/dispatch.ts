@@ -21,11 +21,10 @@ import { doctor } from "./commands/doctor.ts";
 import { gc, rm } from "./commands/gc.ts";
 import { history } from "./commands/history.ts";
 import { install, uninstall } from "./commands/install.ts";
-import { completion, help, version, versionText } from "./commands/itself.ts";
+import { completion, help, printFile, version, versionText } from "./commands/itself.ts";
 import { keepBaseline, keepList, keepTest } from "./commands/keep.ts";
 import { df, images } from "./commands/node.ts";
 import { explain, plan, snapshot } from "./commands/plan.ts";
-import { print } from "./commands/print.ts";
 import { report } from "./commands/report.ts";
 import { exit, exitOf } from "./exit.ts";
 import { completions } from "./help/complete.ts";
@@ -196,7 +195,7 @@ export const commands: readonly Command[] = [
   config,
   install,
   uninstall,
-  print,
+  printFile,
   completion,
   version,
   help,

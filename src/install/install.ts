@@ -1,11 +1,14 @@
 /** `crigc install` and `crigc uninstall`: a few idempotent writes below a root directory, then the service is enabled. */
 import {
   chmodSync,
-  createReadStream,
-  createWriteStream,
+  closeSync,
+  constants,
+  copyFileSync,
   existsSync,
+  fsyncSync,
   lstatSync,
   mkdirSync,
+  openSync,
   readFileSync,
   readlinkSync,
   realpathSync,
@@ -17,7 +20,6 @@ import {
   writeFileSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { pipeline } from "node:stream/promises";
 
 import { HostError, messageOf } from "../model/errors.ts";
 import { codeOf, draftName, hostError, sha256OfFile } from "../node/files.ts";
@@ -80,15 +82,18 @@ const SERVICES = {
   },
 } as const satisfies Readonly<Record<string, Service>>;
 
-export interface InstallOptions {
+interface Options {
   /** The tree; "/" is the running system. */
   readonly root: string;
+  readonly shellTexts: ShellTexts;
+  readonly dryRun: boolean;
+}
+
+export interface InstallOptions extends Options {
   /** The executable to copy. */
   readonly from: string;
-  readonly shellTexts: ShellTexts;
   /** Also start the agent. */
   readonly start: boolean;
-  readonly dryRun: boolean;
 }
 
 /** Reports each change, before it is made. Throws `HostError`; a second call then completes the installation. */
@@ -113,44 +118,34 @@ export async function install(
   for (const [path, text] of files) tree.write(path, text, 0o644);
   const isChanged = tree.write(service.file, service.text, service.mode);
   tree.link(service.link, service.file);
-  if (!isRunning(tree, service)) return;
-  if (isNew || isChanged) await tree.run(service.commands.changed);
-  if (start) await tree.run(service.commands.start);
+  const runs = isRunning(tree, service);
+  if (runs && (isNew || isChanged)) tree.run(service.commands.changed);
+  if (start) tree.run(service.commands.start);
+  if (!tree.isChanged) say("already installed; nothing to do");
 }
 
-export interface UninstallOptions {
-  readonly root: string;
-  readonly shellTexts: ShellTexts;
-  /** Also configuration, keep rules and state. */
-  readonly purge: boolean;
-  readonly dryRun: boolean;
-}
-
-/** Removes what `install` writes, but no file that was edited since. Throws `HostError`. */
-export async function uninstall(
-  { root, shellTexts, purge, dryRun }: UninstallOptions,
+/** Removes what `install` writes, but no file that was edited since; `purge`: also configuration, keep rules and state. Throws `HostError`. */
+export function uninstall(
+  { root, shellTexts, purge, dryRun }: Options & { readonly purge: boolean },
   say: (change: string) => void,
-): Promise<void> {
+): void {
   const tree = new Tree(root, dryRun, say);
   const service = serviceIn(tree);
   const runs = isRunning(tree, service);
-  if (runs && tree.has(service.file)) await tree.run(service.commands.stop);
-  tree.removeLink(service.link, service.file);
-  tree.removeUnedited(service.file, service.text);
-  for (const [path, text] of shellFiles(shellTexts)) tree.removeUnedited(path, text);
-  if (!purge) tree.removeUnedited(CONFIG, deployFiles.config);
+  if (runs && tree.has(service.file)) tree.run(service.commands.stop);
+  tree.remove(service.link, service.file);
+  tree.remove(service.file, service.text);
+  for (const [path, text] of shellFiles(shellTexts)) tree.remove(path, text);
+  if (!purge) tree.remove(CONFIG, deployFiles.config);
   tree.remove(EXECUTABLE);
   for (const path of purge ? PURGED : []) tree.remove(path);
   for (const path of [...DIRECTORIES, "/etc/crigc"]) tree.removeIfEmpty(path);
-  if (runs) await tree.run(service.commands.removed);
+  if (runs && tree.isChanged) tree.run(service.commands.removed);
+  if (!tree.isChanged) say("crigc is not installed; nothing to do");
 }
 
-const shellFiles = (texts: ShellTexts): readonly (readonly [path: string, text: string])[] => [
-  [SHELL_FILES.man, texts.man],
-  [SHELL_FILES.bash, texts.bash],
-  [SHELL_FILES.zsh, texts.zsh],
-  [SHELL_FILES.fish, texts.fish],
-];
+const shellFiles = (texts: ShellTexts) =>
+  (["man", "bash", "zsh", "fish"] as const).map((it) => [SHELL_FILES[it], texts[it]] as const);
 
 /** OpenRC if only that is there. An overlay that has neither yet gets the unit. */
 function serviceIn(tree: Tree): Service {
@@ -168,10 +163,14 @@ class Tree {
   readonly root: string;
   readonly #dryRun: boolean;
   readonly #say: (change: string) => void;
+  isChanged = false;
 
   constructor(root: string, dryRun: boolean, say: (change: string) => void) {
     this.#dryRun = dryRun;
-    this.#say = say;
+    this.#say = (change) => {
+      this.isChanged = true;
+      say(change);
+    };
     try {
       this.root = realpathSync(root);
     } catch (error) {
@@ -246,22 +245,15 @@ class Tree {
     const found = replaceable(path, outside);
     if (found !== null && (await sha256OfFile(outside)) === (await sha256OfFile(from)))
       return false;
-    this.#say(`${this.#dryRun ? "would " : ""}copy the executable to ${path}`);
-    if (this.#dryRun) return true;
-    const draft = join(dirname(outside), draftName(basename(outside)));
-    try {
-      makeParents(outside);
-      await pipeline(
-        createReadStream(from),
-        createWriteStream(draft, { flags: "wx", flush: true }),
-      );
-      chmodSync(draft, 0o755);
-      renameSync(draft, outside);
-    } catch (error) {
-      rmSync(draft, { force: true });
-      throw hostError("write", error, (why) => `cannot write ${path}: ${why}`);
-    }
-    return true;
+    return this.#do(`copy the executable to ${path}`, () =>
+      replaceFile(outside, (draft) => {
+        copyFileSync(from, draft, constants.COPYFILE_EXCL);
+        chmodSync(draft, 0o755);
+        const file = openSync(draft, "r");
+        fsyncSync(file);
+        closeSync(file);
+      }),
+    );
   }
 
   link(path: string, target: string): void {
@@ -274,24 +266,17 @@ class Tree {
     );
   }
 
-  removeLink(path: string, target: string): void {
+  /** `written`: the text or the target of the link that `install` wrote there, without which it stays; absent: all goes. */
+  remove(path: string, written?: string): void {
     const outside = this.#outside(path);
-    if (lstatOf(outside)?.isSymbolicLink() === true && readlinkSync(outside) === target)
-      this.#do(`remove ${path}`, () => rmSync(outside));
-  }
-
-  removeUnedited(path: string, text: string): void {
-    const outside = this.#outside(path);
-    if (lstatOf(outside)?.isFile() !== true) return;
-    if (readFileSync(outside, "utf8") === text) this.#do(`remove ${path}`, () => rmSync(outside));
-    else this.#say(`keep ${path}, which was edited or is of another version`);
-  }
-
-  /** With everything in it; a link alone. */
-  remove(path: string): void {
-    const outside = this.#outside(path);
-    if (lstatOf(outside) !== null)
+    const found = lstatOf(outside);
+    if (found === null) return;
+    const content = found.isSymbolicLink()
+      ? readlinkSync
+      : (it: string) => readFileSync(it, "utf8");
+    if (written === undefined || (!found.isDirectory() && content(outside) === written))
       this.#do(`remove ${path}`, () => rmSync(outside, { recursive: true }));
+    else this.#say(`keep ${path}, which was edited or is of another version`);
   }
 
   removeIfEmpty(path: string): void {
@@ -306,23 +291,14 @@ class Tree {
   }
 
   /** A line of shell, with what it printed as the reason of a failure. */
-  async run(line: string): Promise<void> {
+  run(line: string): void {
     this.#say(`${this.#dryRun ? "would " : ""}run ${line}`);
     if (this.#dryRun) return;
-    const child = Bun.spawn(["sh", "-c", line], {
-      stdin: "ignore",
-      stdout: "pipe",
-      stderr: "pipe",
-      timeout: COMMAND_TIMEOUT_MS,
-    });
-    const [stdout, stderr, code] = await Promise.all([
-      child.stdout.text(),
-      child.stderr.text(),
-      child.exited,
-    ]);
-    if (code === 0) return;
-    const printed = `${stderr}\n${stdout}`.trim().split("\n").slice(0, 5).join(" ");
-    const why = printed === "" ? `it exited with ${child.signalCode ?? code}` : printed;
+    const command = ["sh", "-c", line];
+    const ran = Bun.spawnSync(command, { stdin: "ignore", timeout: COMMAND_TIMEOUT_MS });
+    if (ran.exitCode === 0) return;
+    const printed = `${ran.stderr}\n${ran.stdout}`.trim().split("\n").slice(0, 5).join(" ");
+    const why = printed || `it exited with ${ran.signalCode ?? ran.exitCode}`;
     throw new HostError("refused", `cannot run ${line}: ${why}; run it by hand to see why`);
   }
 }

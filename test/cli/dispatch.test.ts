@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 
 import { exit, exitOf, exitTable } from "../../src/cli/exit.ts";
-import { homepage } from "../../src/install/legal.ts";
+import { homepage } from "../../src/install/deploy.ts";
 import { ConfigError, HostError, RuntimeError, StoreError } from "../../src/model/errors.ts";
 import { ours } from "../config/loading.ts";
 import { scratch } from "../support/scratch.ts";

@@ -20,7 +20,7 @@ function machine() {
   for (const path of ["usr/local/bin", "etc/systemd/system/multi-user.target.wants", "var/lib"])
     mkdirSync(join(root, path), { recursive: true });
   const usual = { root, from: put(top, "crigc-1", "first", 0o755), shellTexts, start: false };
-  const saying = async (work: (say: (change: string) => void) => Promise<void>) => {
+  const saying = async (work: (say: (change: string) => void) => Promise<void> | void) => {
     const said: string[] = [];
     await work((change) => said.push(change));
     return said;
@@ -85,7 +85,7 @@ describe("install", () => {
     const it = machine();
     await it.install();
     const before = it.tree();
-    expect(await it.install()).toEqual([]);
+    expect(await it.install()).toEqual(["already installed; nothing to do"]);
     expect(it.tree()).toEqual(before);
   });
 
@@ -164,7 +164,7 @@ describe("uninstall", () => {
     const left = Object.entries(it.tree()).filter(([, what]) => !what.startsWith("directory"));
     expect(left.map(([path]) => path)).toEqual(["usr/lib/systemd/systemd"]);
     expect(it.has("etc/crigc")).toBe(false);
-    expect(await it.uninstall(false)).toEqual([]);
+    expect(await it.uninstall(false)).toEqual(["crigc is not installed; nothing to do"]);
   });
 
   test("without --purge keeps edited files, keep rules and state", async () => {

@@ -27,23 +27,13 @@ export const install = command({
       context.note(
         `install writes no settings: add ${settings.map(({ written }) => written).join(", ")} to ${CONFIG}`,
       );
+    const { dryRun, say } = context;
     const root = rootOf(context);
     const start = has(context, "start");
-    const changes = await saying(context, (say) =>
-      installInto(
-        {
-          root,
-          start,
-          from: OWN_EXECUTABLE,
-          shellTexts: textsFor(context),
-          dryRun: context.dryRun,
-        },
-        say,
-      ),
-    );
-    if (changes === 0) context.say("already installed; nothing to do");
-    if (context.dryRun || root !== "/") return;
-    context.say(
+    const shellTexts = textsFor(context);
+    await installInto({ root, start, from: OWN_EXECUTABLE, shellTexts, dryRun }, say);
+    if (dryRun || root !== "/") return;
+    say(
       start
         ? "next: crigc status; crigc plan shows what would be removed"
         : "next: crigc doctor checks the node; start the agent with crigc install --start",
@@ -61,12 +51,10 @@ export const uninstall = command({
   ],
   changes: true,
   run: async (context) => {
-    const root = rootOf(context);
     const purge = has(context, "purge");
-    const changes = await saying(context, (say) =>
-      uninstallFrom({ root, purge, shellTexts: textsFor(context), dryRun: context.dryRun }, say),
-    );
-    if (changes === 0) context.say("crigc is not installed; nothing to do");
+    const shellTexts = textsFor(context);
+    const { dryRun, say } = context;
+    uninstallFrom({ root: rootOf(context), purge, shellTexts, dryRun }, say);
   },
 });
 
@@ -74,19 +62,6 @@ const textsFor = (context: CommandContext): ShellTexts => ({
   man: manualPage(context.commands, context.build),
   ...completionScripts,
 });
-
-/** Returns the number of changes. */
-async function saying(
-  context: CommandContext,
-  work: (say: (change: string) => void) => Promise<void>,
-): Promise<number> {
-  let changes = 0;
-  await work((change) => {
-    changes += 1;
-    context.say(change);
-  });
-  return changes;
-}
 
 /** "/" is the running system. Relative paths are below the working directory. */
 const rootOf = (invocation: Invocation): string => textOf(invocation, "root") ?? "/";

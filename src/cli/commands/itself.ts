@@ -1,6 +1,6 @@
-/** `crigc help`, `crigc version` and `crigc completion`: about crigc itself; they open nothing. */
+/** `crigc help`, `version`, `completion` and `print`: about crigc itself; they open nothing. */
 
-import { homepage, licenses } from "../../install/legal.ts";
+import { deployFiles, homepage, licenses } from "../../install/deploy.ts";
 import { usageError } from "../../model/errors.ts";
 import { document } from "../../report/document.ts";
 import { type Build, command, DOCUMENT, has, operand, option } from "../command.ts";
@@ -60,3 +60,16 @@ export const version = command({
 
 export const versionText = ({ version: number, commit }: Build): string =>
   `crigc ${number}${commit === "" ? "" : ` (${commit})`}\n${homepage}\n`;
+
+const FILES: ReadonlyMap<string, string> = new Map(Object.entries(deployFiles));
+
+export const printFile = command({
+  name: "print",
+  summary: "print a unit, manifest, alerting rules or configuration",
+  doc: "The files that install writes, and those for other machines, complete and commented: save one and change it.",
+  operands: [operand("NAME", "file to print", { choices: [...FILES.keys()] })],
+  ofItself: true,
+  run: async ({ stdout, operands: [name = ""] }) => {
+    stdout(FILES.get(name) ?? "");
+  },
+});

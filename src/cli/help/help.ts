@@ -12,7 +12,7 @@ import {
   variablesOf,
 } from "../../config/fields.ts";
 import { quoted, suggestion } from "../../config/words.ts";
-import { homepage } from "../../install/legal.ts";
+import { homepage } from "../../install/deploy.ts";
 import { usageError } from "../../model/errors.ts";
 import { capitalised } from "../../model/values.ts";
 import { wrapped } from "../../report/printer.ts";
