@@ -126,7 +126,7 @@ test("the cloud-config passes cloud-init's schema", async () => {
   expect(checked.exitCode).toBe(0);
 });
 
-test("OpenRC starts and stops the agent at low priority", async () => {
+test("OpenRC starts and stops the agent at low priority, and install --start names the next step", async () => {
   await command(
     "sh",
     "-ec",
@@ -155,9 +155,17 @@ test("OpenRC starts and stops the agent at low priority", async () => {
     echo "io $(ionice -p "$first")"
     service status
     service stop
-    agent || echo gone`;
+    agent || echo gone
+    chroot "$0" /usr/local/bin/crigc install --start 2>/dev/null
+    service stop`;
   const own = ["unshare", "--mount", "--pid", "--fork", "--kill-child"];
   const { stdout } = await tryCommand([...own, "bash", "-c", script, root]);
-  for (const line of ["nice 10", "io best-effort: prio 7", "status: started", "gone"])
+  for (const line of [
+    "nice 10",
+    "io best-effort: prio 7",
+    "status: started",
+    "gone",
+    "next: crigc status",
+  ])
     expect(stdout).toContain(line);
 });

@@ -93,15 +93,17 @@ describe.each([
   });
 });
 
-test("bash replaces what follows the last colon of an image's name, and leaves the shell's word breaks alone", () => {
-  const stub = put(folder, "stub/crigc", "#!/bin/sh\nprintf 'r.example:5000/app:1.2\\thelp\\n'\n");
-  chmodSync(stub, 0o755);
-  for (const [typed, wanted] of [
-    ["r.exa", "r.example:5000/app:1.2"],
-    ["r.example:", "5000/app:1.2"],
-    ["r.example:5000/app:1", "1.2"],
-  ] as const)
-    expect(PROPOSALS.bash(`${stub} rm ${typed}`)).toEqual([wanted]);
+test("a bash behind a terminal completes the name of an image at the tab key, and its word breaks are left alone", () => {
+  const completes = "printf 'r.example:5000/app:1.2\\thelp\\n'";
+  const stub = `#!/bin/sh\nif [ "$1" = __complete ]; then ${completes}; else printf '<%s>' "$@" >>${folder}/ran; fi\n`;
+  chmodSync(put(folder, "stub/crigc", stub), 0o755);
+  const start = put(folder, "bashrc", `PATH=${folder}/stub:$PATH; source ${script("bash")}\n`);
+  const typed = ["r.exa", "r.example:", "r.example:5000/app:1"].map((it) => `crigc rm ${it}\t\n`);
+  run(
+    ["script", "-qec", `bash --noprofile --rcfile ${start} -i`, "/dev/null"],
+    `${typed.join("")}exit\n`,
+  );
+  expect(readFileSync(join(folder, "ran"), "utf8")).toBe("<rm><r.example:5000/app:1.2>".repeat(3));
   expect(readFileSync(script("bash"), "utf8")).not.toContain("COMP_WORDBREAKS");
 });
 
