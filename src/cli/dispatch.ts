@@ -112,9 +112,9 @@ function contextOf(
   const read = (): Config => configOf(readWritten(input), world.isBesideKubelet);
   const note = (text: string): void => world.stderr(`crigc: ${clean(text)}\n`);
   const loaded = once(() => {
-    const config = read();
-    for (const warning of config.warnings) note(`warning: ${warning}`);
-    return config;
+    const merged = read();
+    for (const warning of merged.warnings) note(`warning: ${warning}`);
+    return merged;
   });
   return {
     ...world,

@@ -164,10 +164,10 @@ function contradictions(settings: Settings): readonly ConfigIssue[] {
   const [cert, key] = ["kubeletClientCert", "kubeletClientKey"] as const;
   const companions = [[cert, key] as const, [key, cert] as const];
   return [
-    ...(values[low] < values[high] ? [] : [orderIssue(settings, low, "be below", high)]),
+    ...(values[low] < values[high] ? [] : [orderIssue(settings, [low, "be below", high])]),
     ...(maximum === 0n || maximum > minimum
       ? []
-      : [orderIssue(settings, "imageMaximumGCAge", "be 0s or above", "imageMinimumGCAge")]),
+      : [orderIssue(settings, ["imageMaximumGCAge", "be 0s or above", "imageMinimumGCAge"])]),
     ...companions
       .filter(([name, other]) => values[name] !== null && values[other] === null)
       .map(([name, other]) =>
@@ -213,7 +213,10 @@ function warningsOf(settings: Settings): readonly string[] {
   });
 }
 
-function orderIssue(settings: Settings, name: FieldName, must: string, other: FieldName) {
+function orderIssue(
+  settings: Settings,
+  [name, must, other]: readonly [FieldName, must: string, FieldName],
+): ConfigIssue {
   const than = shown(settings, other);
   // Blames the value that was set; a default is not to blame.
   if (!isDefault(settings, name) || isDefault(settings, other)) {

@@ -3,41 +3,13 @@ import type { InferOutput } from "valibot";
 
 import { assert } from "../model/errors.ts";
 import { FLAG_TABLE } from "./table.ts";
-import type { FieldType, FieldValue } from "./types.ts";
+import type { FieldEntry } from "./types.ts";
 
 export interface Field extends FieldEntry {
   readonly flag: string;
 }
 
-/** As the table says it. */
-export interface FieldEntry {
-  /** Without dashes. Determines the environment variable. Absent: the field's name in lower case with dashes. */
-  readonly flag?: string;
-  readonly aliases?: readonly string[];
-  /** Environment variables after `CRIGC_…`. */
-  readonly variables?: readonly string[];
-  readonly type: FieldType;
-  /** In the syntax of the flag; absent: none. */
-  readonly default?: string;
-  /** Description of a missing default; absent: "none". */
-  readonly defaultWords?: string;
-  /** Placeholder of the value in help, if not that of its type. */
-  readonly placeholder?: string;
-  /** One line without a full stop. */
-  readonly help: string;
-  /** Full sentences: meaning, consequences, related settings. */
-  readonly doc: string;
-  /** About the process, so that a command which an agent runs cannot change it. */
-  readonly ofProcess?: true;
-  /** A `KubeletConfiguration` has this field under the same name, and crigc adopts it. */
-  readonly kubelet?: true;
-  /** By its value: what other fields then have, and nothing else; a kubelet on the node then changes no default. */
-  readonly implies?: Readonly<Record<string, Readonly<Record<string, FieldValue>>>>;
-  /** Invalid in configuration files. */
-  readonly outsideFiles?: true;
-}
-
-export const fieldFrom = (name: string, entry: FieldEntry): Field => ({
+const fieldFrom = (name: string, entry: FieldEntry): Field => ({
   flag: flagOf(name),
   ...entry,
 });

@@ -1,11 +1,11 @@
 /** The table of flags by heading of help and documentation, in order; a dot in a name means a nested map of the file. */
-import type { FieldEntry } from "./fields.ts";
 import {
   address,
   boolean,
   choice,
   duration,
   endpoint,
+  type FieldEntry,
   integer,
   list,
   optional,

@@ -297,7 +297,11 @@ class Tree {
     const command = ["sh", "-c", line];
     const ran = Bun.spawnSync(command, { stdin: "ignore", timeout: COMMAND_TIMEOUT_MS });
     if (ran.exitCode === 0) return;
-    const printed = `${ran.stderr}\n${ran.stdout}`.trim().split("\n").slice(0, 5).join(" ");
+    const printed = `${String(ran.stderr)}\n${String(ran.stdout)}`
+      .trim()
+      .split("\n")
+      .slice(0, 5)
+      .join(" ");
     const why = printed || `it exited with ${ran.signalCode ?? ran.exitCode}`;
     throw new HostError("refused", `cannot run ${line}: ${why}; run it by hand to see why`);
   }

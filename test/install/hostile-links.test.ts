@@ -84,7 +84,8 @@ describe("links that lead out of the tree", () => {
           const before = surroundings(it);
           for (const action of [
             () => install(options, () => undefined),
-            () => uninstall({ root, shellTexts, purge: true, dryRun: false }, () => undefined),
+            async () =>
+              uninstall({ root, shellTexts, purge: true, dryRun: false }, () => undefined),
           ]) {
             try {
               await action();

@@ -49,7 +49,7 @@ export const folderRules: Readonly<Record<string, FolderRule>> = {
   },
   install: {
     folders: ["model", "node", "deploy", "package.json"],
-    packages: ["node:fs", "node:path", "node:stream/promises", "Bun"],
+    packages: ["node:fs", "node:path", "Bun"],
   },
   agent: {
     folders: ["model", "policy", "config", "gc", "node", "report", "state", "engine"],
