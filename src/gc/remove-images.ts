@@ -184,6 +184,7 @@ class ImageRemovals {
     );
     const gainedBytes = isMeasured ? this.#meter.freeBytes - freeBefore : 0n;
     this.#streak = streakAfter(this.#streak, {
+      sizeBytes: image.sizeBytes,
       estimatedBytes: estimateBytes,
       gainedBytes,
       freeBefore,

@@ -308,6 +308,7 @@ export interface Streak {
 }
 
 export interface Removed {
+  readonly sizeBytes: bigint;
   readonly estimatedBytes: bigint;
   /** The growth of the free blocks. */
   readonly gainedBytes: bigint;
@@ -317,13 +318,16 @@ export interface Removed {
 
 /** Below this a removal cannot be told from what other programs do to the disk. */
 export const TELLING_BYTES = 1024n ** 2n;
+/** What removing an image frees at least, unless all of its layers stay; its estimate may be of a few bytes. */
+const LEAST_BYTES = 256n * 1024n;
 const GAVE_BACK_PART = 10n;
 const STREAK_MAX = 5;
 
 /** `null`: no removal in a row gave nothing back. */
 export function streakAfter(streak: Streak | null, removed: Removed): Streak | null {
-  const { estimatedBytes, gainedBytes, freeBefore, startNs } = removed;
-  if (estimatedBytes < TELLING_BYTES) return streak;
+  const { sizeBytes, gainedBytes, freeBefore, startNs } = removed;
+  if (removed.estimatedBytes === 0n || sizeBytes < TELLING_BYTES) return streak;
+  const estimatedBytes = larger(removed.estimatedBytes, LEAST_BYTES);
   if (gainedBytes * GAVE_BACK_PART >= estimatedBytes) return null;
   const before = streak ?? { removals: 0, estimatedBytes: 0n, freeBefore, sinceNs: startNs };
   return {

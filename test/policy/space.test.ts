@@ -280,6 +280,7 @@ describe("a pass", () => {
 
 describe("removals in a row", () => {
   const removed = (gainedMib: number, estimatedMib = 100): Removed => ({
+    sizeBytes: 100n * MIB,
     estimatedBytes: BigInt(estimatedMib) * MIB,
     gainedBytes: BigInt(gainedMib) * MIB,
     freeBefore: 0n,
@@ -295,11 +296,22 @@ describe("removals in a row", () => {
     ["end with one that gave a tenth", [...five.slice(1), removed(10), removed(0)], false],
     ["do not end with one that gave less", [...five.slice(1), removed(9)], true],
     [
-      "do not count small ones",
-      [...five.slice(1), { ...removed(0), estimatedBytes: MIB - 1n }],
+      "do not count small images",
+      [...five.slice(1), { ...removed(0), sizeBytes: MIB - 1n }],
       false,
     ],
-    ["count those of 1 MiB", five.map(() => removed(0, 1)), true],
+    ["count those of 1 MiB", five.map(() => ({ ...removed(0), sizeBytes: MIB })), true],
+    ["do not count images whose layers all stay", [...five.slice(1), removed(0, 0)], false],
+    [
+      "count versions of one size, which are known to differ in a few bytes",
+      five.map((one) => ({ ...one, estimatedBytes: 20n, gainedBytes: 16n * 1024n })),
+      true,
+    ],
+    [
+      "do not count versions that give back little because they differ in little",
+      five.map((one) => ({ ...one, estimatedBytes: 20n, gainedBytes: 26n * 1024n })),
+      false,
+    ],
     ["count ones beside which others wrote more", five.map(() => removed(-300)), true],
   ])("%s", (_, those, expected) => {
     const mended = those.map((one) => ({ ...one }));
