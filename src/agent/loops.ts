@@ -13,7 +13,7 @@ import type { Limits } from "../model/limits.ts";
 import type { LoopName, Pass } from "../model/pass.ts";
 import type { ImageBlock } from "../model/reason.ts";
 import type { MeasuredFilesystem } from "../model/reports.ts";
-import { duration, type Instant } from "../model/time.ts";
+import type { Instant } from "../model/time.ts";
 import { noPressure, type PressureVerdict } from "../policy/pressure/thresholds.ts";
 import { collectsImages } from "../policy/space.ts";
 import { Loop, type LoopState, type RunResult } from "./loop.ts";
@@ -155,7 +155,6 @@ export class Agent {
     readonly waitMs: number;
     readonly signal: AbortSignal;
   }): Promise<Turn> {
-    const startedAt = this.#now();
     const { promise: over, resolve: release } = Promise.withResolvers<void>();
     const before = this.#last;
     this.#last = before.then(() => over);
@@ -163,7 +162,7 @@ export class Agent {
     const patience = this.#engine.timer.sleep(waitMs, AbortSignal.any([signal, late.signal]));
     const isFree = await Promise.race([before.then(() => true), patience.then(() => false)]);
     late.abort();
-    if (isFree && !signal.aborted) return { preempt: this.#yield.signal, startedAt, release };
+    if (isFree && !signal.aborted) return { preempt: this.#yield.signal, release };
     release();
     if (signal.aborted)
       throw new HostError("stopped", "interrupted while another pass was running");
@@ -199,7 +198,6 @@ export class Agent {
     const { engine } = loop;
     const isUrgent = request.kind === "pressure";
     if (isUrgent) this.#yield.abort();
-    const [startedAt, startNs] = [this.#now(), engine.timer.monotonicNs()];
     const ended = await this.#inTurn(loop, async () => {
       // If asked to stop during another pass, this one does not begin.
       if (signal.aborted) return null;
@@ -210,7 +208,6 @@ export class Agent {
         ...request,
         dryRun,
         ...(!isUrgent && { preempt: this.#yield.signal }),
-        turn: { startedAt, took: duration(engine.timer.monotonicNs() - startNs) },
         waits: (waiting) => this.#note({ waiting }),
         announcer: this.#announcer,
       };

@@ -16,7 +16,7 @@ import type { ImageBlock } from "../model/reason.ts";
 import { since, toMs } from "../model/time.ts";
 import { capitalised } from "../model/values.ts";
 import { podReasons, removalName } from "../report/container-reasons.ts";
-import { type JsonObject, jsonOf } from "../report/document.ts";
+import type { JsonObject } from "../report/document.ts";
 import { imageBlock, imageKeep, imageTrigger } from "../report/image-reasons.ts";
 import {
   endWords,
@@ -135,7 +135,6 @@ function logPassEnd(all: Log, pass: Pass): void {
   const failed = pass.error ?? pass.images?.error ?? null;
   const isIdle = !didSomething(pass);
   explainImages(log, pass);
-  logSteps(log, pass);
   // The agent logs why its loop of containers failed.
   if (pass.containers !== null && pass.kind !== "container-gc") {
     const what = `${title}: containers and logs`;
@@ -170,7 +169,7 @@ function emptySummary(pass: Pass, title: string): string {
   return `${title} ${what}${ends.length === 0 ? "" : ` (${ends.join("; ")})`}`;
 }
 
-/** Figures of the summary line; the JSON log also has the timed steps. */
+/** Figures of the summary line. */
 function summaryFields(pass: Pass): JsonObject {
   const images = pass.images;
   const available = images?.availableAfter ?? null;
@@ -186,29 +185,20 @@ function summaryFields(pass: Pass): JsonObject {
     availableBytes: available ?? undefined,
     usedPercent:
       available === null || capacity === null ? undefined : usedPercent(capacity, available),
-    steps: pass.steps.map((step) => jsonOf(step)),
   };
-}
-
-function logSteps(log: Log, { id: passId, steps }: Pass): void {
-  for (const { name, error, took } of steps)
-    log.info(4, `Step ${name}${error === null ? "" : `: ${error}`}`, {
-      passId,
-      tookMs: toMs(took),
-    });
 }
 
 function explainImages(log: Log, pass: Pass): void {
   const plan = pass.plan.images;
-  if (plan === null || !log.enabled(5)) return;
+  if (plan === null || !log.enabled(4)) return;
   for (const it of plan.kept)
-    log.info(5, `Image ${imageName(it.image)} kept: ${imageKeep.text(it.reason)}`, {
+    log.info(4, `Image ${imageName(it.image)} kept: ${imageKeep.text(it.reason)}`, {
       image: it.image.id,
       code: it.reason.kind,
       passId: pass.id,
     });
   for (const [index, it] of plan.candidates.entries())
-    log.info(5, `Image ${imageName(it.image)}: candidate ${index + 1}`, {
+    log.info(4, `Image ${imageName(it.image)}: candidate ${index + 1}`, {
       image: it.image.id,
       unusedForMs: toMs(it.unusedFor),
       expected: it.expected,

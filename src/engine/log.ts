@@ -15,7 +15,7 @@ export type Severity = "info" | "warning" | "error";
 export interface LogEntry {
   readonly at: Instant;
   readonly severity: Severity;
-  /** 0 to 5; absent for warnings and errors. */
+  /** 0 to 4; absent for warnings and errors. */
   readonly verbosity: number | null;
   /** The component: a loop, `config`, `control`. */
   readonly component: string;

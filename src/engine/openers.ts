@@ -11,8 +11,8 @@ import { Announcer } from "../gc/announcer.ts";
 import { type PassEnd, type PassRequest, runPass } from "../gc/pass.ts";
 import type { Engine } from "../gc/ports.ts";
 import { RuntimeError } from "../model/errors.ts";
-import { duration, toMs } from "../model/time.ts";
-import { timer, wallClock } from "../node/clock.ts";
+import { toMs } from "../model/time.ts";
+import { wallClock } from "../node/clock.ts";
 import { directoryFact, walkDirectories } from "../node/directories.ts";
 import { deviceOf } from "../node/disk.ts";
 import { writeAnswerFile, writeWholeFile } from "../node/files.ts";
@@ -82,7 +82,7 @@ export function openersOf(world: ProcessWorld, owner: Owner | null = null) {
 }
 
 /** What a command asks of a pass; the rest depends on who runs it. */
-export type CommandPass = Omit<PassRequest, "kind" | "announcer" | "turn" | "preempt" | "dryRun">;
+export type CommandPass = Omit<PassRequest, "kind" | "announcer" | "preempt" | "dryRun">;
 
 /**
  * A node for collection, whose locks this process holds until it is disposed of; or the agent's, for a command that the
@@ -154,11 +154,9 @@ async function passInTurn(
   owner: Owner,
   { engine, request, wait }: { engine: Engine; request: PassRequest; wait: LockWait },
 ): Promise<PassEnd> {
-  const startNs = timer.monotonicNs();
-  const { startedAt, preempt, release } = await owner.turn(wait);
+  const { preempt, release } = await owner.turn(wait);
   try {
-    const turn = { startedAt, took: duration(timer.monotonicNs() - startNs) };
-    return await runPass(engine, { ...request, turn, preempt }, wait.signal);
+    return await runPass(engine, { ...request, preempt }, wait.signal);
   } finally {
     release();
   }

@@ -6,7 +6,6 @@ import type { PassMemory } from "../gc/pass-memory.ts";
 import type { Journal } from "../gc/ports.ts";
 import { HostError, usageError } from "../model/errors.ts";
 import type { LedgerMemory } from "../model/ports.ts";
-import type { Instant } from "../model/time.ts";
 import {
   type Holder,
   holderWords,
@@ -58,7 +57,6 @@ export interface Owner {
 export interface Turn {
   /** Aborts once disk pressure is due: then the waits of this pass end. */
   readonly preempt: AbortSignal;
-  readonly startedAt: Instant;
   readonly release: () => void;
 }
 

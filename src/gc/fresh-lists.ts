@@ -5,7 +5,6 @@ import type { Timer } from "../model/ports.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import type { Observer } from "./observe.ts";
 import type { Engine } from "./ports.ts";
-import type { Steps } from "./steps.ts";
 
 const AGE_NS_MAX = 1_000_000_000n;
 
@@ -61,17 +60,16 @@ export interface FreshNodeInput {
   /** What the plan is based on, and when its lists were requested. */
   readonly first: Snapshot;
   readonly listedNs: bigint;
-  readonly steps: Pick<Steps, "wait">;
   readonly signal: AbortSignal;
 }
 
 /** The whole node for removing images. */
 export function freshNode(input: FreshNodeInput): Fresh<Snapshot> {
-  const { engine, observer, first, listedNs, steps, signal } = input;
+  const { engine, observer, first, listedNs, signal } = input;
   const { timer, observe } = engine;
   let snapshot = first;
   let podsNs = listedNs;
-  const list = async (): Promise<Snapshot> => {
+  const read = async (): Promise<Snapshot> => {
     const keep = await observe.host.keepRules();
     const isOld = timer.monotonicNs() - podsNs > PODS_AGE_NS_MAX;
     const pods = isOld ? await observe.host.pods(signal) : snapshot.pods;
@@ -82,7 +80,6 @@ export function freshNode(input: FreshNodeInput): Fresh<Snapshot> {
       throw new RuntimeError("failed", vanishedWords(others.length, snapshot));
     return (snapshot = next);
   };
-  const read = () => steps.wait("lists", list);
   return new Fresh(timer, read, { value: first, startNs: listedNs });
 }
 

@@ -1,6 +1,7 @@
 /** One pass, from top to bottom: observe and decide, remove, record. */
 
 import { messageOf } from "../model/errors.ts";
+import { type PassId, passId } from "../model/ids.ts";
 import {
   type ContainerOutcome,
   type Event,
@@ -8,12 +9,11 @@ import {
   isGone,
   type Pass,
   type PassKind,
-  type Step,
 } from "../model/pass.ts";
 import type { ImageTarget, Plan, Purpose } from "../model/plan.ts";
 import type { ImageBlock } from "../model/reason.ts";
 import type { Snapshot } from "../model/snapshot.ts";
-import { duration, type Instant, plus } from "../model/time.ts";
+import { duration, type Instant, plus, toRfc3339 } from "../model/time.ts";
 import { unjudged } from "../policy/container/containers.ts";
 import type { Parts } from "../policy/facts.ts";
 import { waitsForPods } from "../policy/image/judge.ts";
@@ -29,7 +29,6 @@ import { observerOf, prepare, type Prepared, type PrepareRequest, seenOf } from 
 import { removeContainers } from "./remove-containers.ts";
 import { removeImages } from "./remove-images.ts";
 import { StartingWait } from "./starting-wait.ts";
-import { makePassId, Steps } from "./steps.ts";
 
 export interface PassRequest {
   readonly kind: PassKind;
@@ -38,8 +37,6 @@ export interface PassRequest {
   readonly containers: Parts["containers"];
   readonly images: boolean;
   readonly dryRun: boolean;
-  /** How long it waited for another pass. */
-  readonly turn?: Pick<Step, "startedAt" | "took">;
   readonly announcer: Announcer;
   readonly evictions?: PrepareRequest["evictions"];
   /** Of a pass under pressure: what would end it. */
@@ -77,7 +74,6 @@ class RunningPass {
   /** Ends waits: for pods that are starting, and for space. */
   readonly #soonest: AbortSignal;
   readonly #id: Pass["id"];
-  readonly #steps: Steps;
   readonly #observer: Observer;
   readonly #starting: StartingWait;
   readonly #startedAt: Instant;
@@ -88,21 +84,14 @@ class RunningPass {
   #images: ImageOutcome | null = null;
 
   constructor(engine: Engine, request: PassRequest, stop: AbortSignal) {
-    const { kind, purpose, waits, turn, preempt = stop } = request;
+    const { kind, purpose, waits, preempt = stop } = request;
     this.#engine = engine;
     this.#request = request;
     this.#soonest = AbortSignal.any([stop, preempt]);
     this.#stop = kind === "gc" ? stop : this.#soonest;
-    this.#steps = new Steps(engine);
-    if (turn !== undefined) this.#steps.waited("turn", turn);
-    this.#startedAt = this.#steps.now();
+    this.#startedAt = this.#now();
     this.#startNs = engine.timer.monotonicNs();
-    this.#starting = new StartingWait(engine, {
-      purpose,
-      waits,
-      steps: this.#steps,
-      soonest: this.#soonest,
-    });
+    this.#starting = new StartingWait(engine, { purpose, waits, soonest: this.#soonest });
     this.#observer = observerOf(engine);
     this.#id = makePassId(this.#startedAt);
   }
@@ -132,11 +121,15 @@ class RunningPass {
     }
   }
 
+  #now(): Instant {
+    return this.#engine.observe.host.clocks().wall;
+  }
+
   /** Observes the node, remembers what it saw, and decides; waits for pods that are starting. */
   async #decide(parts: Parts, purpose = this.#request.purpose): Promise<Prepared> {
     const { dryRun, evictions, pressureTargets = [], kind } = this.#request;
     const { passes } = this.#engine;
-    const run = { steps: this.#steps, observer: this.#observer, signal: this.#stop };
+    const run = { observer: this.#observer, signal: this.#stop };
     const wanted = {
       purpose,
       parts,
@@ -192,33 +185,32 @@ class RunningPass {
     const isUrgent = this.#request.purpose.kind === "pressure";
     const ports = { runtime: engine.observe.runtime, writer: engine.writer };
     const path = containerPath(snapshot);
-    const outcome = await this.#steps.run("execute", () =>
-      removeContainers({
-        ...engine,
-        ...(isUrgent ? impatient(ports, engine.timer) : ports),
-        plan,
-        logs: snapshot.logs === null ? null : engine.remover,
-        lists: this.#observer.pods,
-        listedNs,
-        decideAgain: async (lists) => {
-          const { host } = engine.observe;
-          const logs = await host.logs();
-          const pods = await host.pods(this.#stop);
-          const now = { ...prepared, snapshot: { ...snapshot, logs, pods }, hold: engine.hold() };
-          return engine.policy.decideContainers(now, lists);
-        },
-        held: () => engine.hold().kind !== "none",
-        measureAvailable:
-          path === null
-            ? null
-            : async () => {
-                const { freeBytes, availableBytes } = await engine.observe.disk.measure(path);
-                return freeBytes ?? availableBytes;
-              },
-        signal: this.#stop,
-        done: (item) => engine.journal.containerDone(this.#id, item),
-      }),
-    );
+    const outcome = await removeContainers({
+      ...engine,
+      ...(isUrgent ? impatient(ports, engine.timer) : ports),
+      plan,
+      logs: snapshot.logs === null ? null : engine.remover,
+      lists: this.#observer.pods,
+      listedNs,
+      decideAgain: async (lists) => {
+        const { host } = engine.observe;
+        const logs = await host.logs();
+        const pods = await host.pods(this.#stop);
+        const now = { ...prepared, snapshot: { ...snapshot, logs, pods }, hold: engine.hold() };
+        return engine.policy.decideContainers(now, lists);
+      },
+      held: () => engine.hold().kind !== "none",
+      measureAvailable:
+        path === null
+          ? null
+          : async () => {
+              const { freeBytes, availableBytes } = await engine.observe.disk.measure(path);
+              return freeBytes ?? availableBytes;
+            },
+      signal: this.#stop,
+      done: (item) => engine.journal.containerDone(this.#id, item),
+    });
+    engine.stepDone?.();
     this.#containers = outcome;
     const gone = {
       containers: outcome.containers.filter(isGone).map(({ planned }) => planned.container.id),
@@ -244,29 +236,26 @@ class RunningPass {
       observer,
       first,
       listedNs,
-      steps: this.#steps,
       signal: this.#stop,
     });
-    this.#images = await this.#steps.run("execute", () =>
-      removeImages({
-        ...engine,
-        ...engine.observe,
-        steps: this.#steps,
-        plan,
-        facts: prepared,
-        now: () => this.#steps.now(),
-        look: async () => {
-          const node = await fresh.get();
-          // Containers may start between two lists.
-          const starting = await readPodDirectories(engine.observe.host, node);
-          await this.#starting.untilStarted(starting, () => fresh.again());
-          return fresh.value;
-        },
-        stop: this.#stop,
-        soonest: this.#soonest,
-        done: (item) => engine.journal.imageDone(this.#id, item),
-      }),
-    );
+    this.#images = await removeImages({
+      ...engine,
+      ...engine.observe,
+      plan,
+      facts: prepared,
+      now: () => this.#now(),
+      look: async () => {
+        const node = await fresh.get();
+        // Containers may start between two lists.
+        const starting = await readPodDirectories(engine.observe.host, node);
+        await this.#starting.untilStarted(starting, () => fresh.again());
+        return fresh.value;
+      },
+      stop: this.#stop,
+      soonest: this.#soonest,
+      done: (item) => engine.journal.imageDone(this.#id, item),
+    });
+    engine.stepDone?.();
   }
 
   #recordDryRun(plan: Plan): void {
@@ -295,7 +284,6 @@ class RunningPass {
       images: this.#images,
       containers: this.#containers,
       events: this.#warn(endedAt),
-      steps: this.#steps.list(),
       error: failure === null ? null : messageOf(failure),
     };
     const prepared = this.#prepared;
@@ -309,6 +297,13 @@ class RunningPass {
     const events = imageEvents(images, this.#images, { id: this.#id, now });
     return this.#request.announcer.passed(events, images, this.#images.end);
   }
+}
+
+/** `20260101T000000Z-1a2b3c`, sortable by time. */
+function makePassId(now: Instant): PassId {
+  const stamp = toRfc3339(now).slice(0, 19).replaceAll(/[-:]/g, "");
+  const random = Math.floor(Math.random() * 2 ** 24);
+  return passId(`${stamp}Z-${random.toString(16).padStart(6, "0")}`);
 }
 
 /** Whether anything was removed, or at least tried. */

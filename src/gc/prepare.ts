@@ -12,7 +12,6 @@ import { forgetRemoved, forgetUnlisted, seeImages } from "../policy/remember.ts"
 import { readOrigins } from "./details.ts";
 import { Observer, readPodDirectories } from "./observe.ts";
 import type { ReadEngine, Seen } from "./ports.ts";
-import type { Steps } from "./steps.ts";
 
 export interface PrepareRequest extends Pick<
   Facts,
@@ -35,7 +34,6 @@ export interface Prepared extends Facts {
 
 export interface PrepareRun {
   readonly observer: Observer;
-  readonly steps: Steps;
   readonly signal: AbortSignal;
 }
 
@@ -45,14 +43,13 @@ export async function prepare(
   request: PrepareRequest,
   run: PrepareRun,
 ): Promise<Prepared> {
-  const { observer, steps, signal } = run;
+  const { observer, signal } = run;
   const { purpose, parts, awaited, paused, evictions } = request;
   const listedNs = engine.timer.monotonicNs();
-  const snapshot = await steps.run("observe", () =>
-    look(engine, { observer, logs: parts.containers !== "none" }, signal),
-  );
+  const snapshot = await look(engine, { observer, logs: parts.containers !== "none" }, signal);
+  engine.stepDone?.();
   forgetGoing(engine, observer);
-  const ledger = await steps.run("remember", () => rememberNode(engine, snapshot, request));
+  const ledger = rememberNode(engine, snapshot, request);
   const limits = engine.limits();
   const facts: Facts = {
     snapshot,
@@ -69,11 +66,11 @@ export async function prepare(
     paused,
     last: engine.passes.last(),
   };
-  const prepared = await steps.run("decide", () =>
-    withStarting(engine, { ...facts, plan: engine.policy.decide(facts), listedNs }, request),
-  );
+  const plan = engine.policy.decide(facts);
+  const prepared = await withStarting(engine, { ...facts, plan, listedNs }, request);
+  engine.stepDone?.();
   if (!engine.policy.knowsLayers || !needsLayers(prepared, request)) return prepared;
-  return steps.run("layers", () => withLayers(engine, { prepared, request }, run));
+  return withLayers(engine, { prepared, request }, run);
 }
 
 /**

@@ -5,7 +5,6 @@ import { instant, watched as watchedAt } from "../model/time.ts";
 import { Observer } from "./observe.ts";
 import type { ReadEngine } from "./ports.ts";
 import { decidedAgain, prepare, type Prepared, type PrepareRequest } from "./prepare.ts";
-import { Steps } from "./steps.ts";
 
 export type ReadOnlyPass = Pick<PrepareRequest, "purpose" | "parts" | "allLayers" | "evictions">;
 
@@ -15,7 +14,6 @@ export async function readOnlyPass(
   pass: ReadOnlyPass,
   signal: AbortSignal,
 ): Promise<Prepared> {
-  const steps = new Steps(engine);
   const request = {
     ...pass,
     pressureTargets: [],
@@ -24,7 +22,7 @@ export async function readOnlyPass(
     remembers: false,
   };
   const observer = new Observer(engine.observe);
-  return prepare(engine, request, { observer, steps, signal });
+  return prepare(engine, request, { observer, signal });
 }
 
 /** The plan as if every image had reached the minimum age: what a new ledger waits for. */

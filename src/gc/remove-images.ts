@@ -35,7 +35,6 @@ import { UNANSWERED_MAX } from "./calls.ts";
 import { Meter, type Place } from "./meter.ts";
 import type { Engine } from "./ports.ts";
 import { type ImageRemoved, isForWantOfSpace, removeImage } from "./remove-image.ts";
-import type { Steps } from "./steps.ts";
 
 /** How long the pass looks at what others write. */
 const LOOK_MS = 2_000;
@@ -46,7 +45,6 @@ export interface ImageExecution extends Pick<Engine, "memory" | "passes" | "poli
   readonly disk: Pick<DiskReader, "measure">;
   readonly commit: CommitFilesystem;
   readonly timer: Timer;
-  readonly steps: Pick<Steps, "wait">;
   readonly plan: ImagePlan;
   /** What the plan was decided from. */
   readonly facts: Facts;
@@ -294,7 +292,7 @@ class ImageRemovals {
 
   /** Removals in a row that gave nothing back, though the pass waited and looked at what others write. */
   async #endIfNothingFreed(): Promise<ImageEnd | null> {
-    const { passes, timer, steps, soonest, stop, facts } = this.#execution;
+    const { passes, timer, soonest, stop, facts } = this.#execution;
     const streak = this.#streak;
     if (!this.#rule.endsIfNothingFreed || !isTelling(streak)) return null;
     const gaveBack = (): boolean =>
@@ -306,7 +304,7 @@ class ImageRemovals {
     await this.#wait(gaveBack);
     const [freeBytes, ns] = [this.#meter.freeBytes, this.#meter.ns];
     if (!gaveBack()) {
-      await steps.wait("space", () => timer.sleep(LOOK_MS, stop));
+      await timer.sleep(LOOK_MS, stop);
       await this.#meter.read();
     }
     const look = { writtenBytes: freeBytes - this.#meter.freeBytes, ns: this.#meter.ns - ns || 1n };
@@ -332,10 +330,9 @@ class ImageRemovals {
   }
 
   async #wait(isEnough: () => boolean): Promise<void> {
-    const { passes, steps, soonest } = this.#execution;
+    const { passes, soonest } = this.#execution;
     if (!passes.mayWait()) return;
-    const isInVain = await steps.wait("space", () => this.#meter.waitForSpace(isEnough, soonest));
-    if (isInVain) passes.waitedInVain();
+    if (await this.#meter.waitForSpace(isEnough, soonest)) passes.waitedInVain();
   }
 
   async #hasNoRoom({ runtime, filesystems }: Snapshot): Promise<boolean> {

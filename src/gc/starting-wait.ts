@@ -8,7 +8,6 @@ import type { Facts } from "../policy/facts.ts";
 import { startingBlock } from "../policy/image/judge.ts";
 import { imageBlock } from "../report/image-reasons.ts";
 import type { Engine } from "./ports.ts";
-import type { Steps } from "./steps.ts";
 
 const UNDER_PRESSURE = seconds(5);
 const OTHERWISE = seconds(150);
@@ -16,7 +15,6 @@ const PAUSE_MS = 250;
 
 export interface StartingWaitOptions {
   readonly purpose: Purpose;
-  readonly steps: Pick<Steps, "wait">;
   /** Aborts when the pass should no longer wait. */
   readonly soonest: AbortSignal;
   /** Called with the block when a wait begins, and with `null` when it ends. */
@@ -48,23 +46,21 @@ export class StartingWait {
   /** Looks again until no pod is starting, or the pass may no longer wait. */
   async untilStarted(first: Snapshot, again: () => Promise<Snapshot>): Promise<Snapshot> {
     const { timer } = this.#engine;
-    const { steps, soonest } = this.#options;
+    const { soonest } = this.#options;
     const blockOf = (snapshot: Snapshot) => startingBlock({ snapshot, awaited: this.awaited() });
     let block = blockOf(first);
     if (block === null) return first;
     this.#report(block);
     let snapshot = first;
-    await steps.wait("starting", async () => {
-      while (block !== null) {
-        for (const { uid } of block.pods) this.#own.add(uid);
-        const startNs = timer.monotonicNs();
-        const leftMs = toMs(seconds(Number(this.#limitNs - this.#waitedNs) / 1e9));
-        await timer.sleep(Math.max(1, Math.min(PAUSE_MS, leftMs)), soonest);
-        if (!soonest.aborted) snapshot = await again();
-        this.#waitedNs += timer.monotonicNs() - startNs;
-        block = blockOf(snapshot);
-      }
-    });
+    while (block !== null) {
+      for (const { uid } of block.pods) this.#own.add(uid);
+      const startNs = timer.monotonicNs();
+      const leftMs = toMs(seconds(Number(this.#limitNs - this.#waitedNs) / 1e9));
+      await timer.sleep(Math.max(1, Math.min(PAUSE_MS, leftMs)), soonest);
+      if (!soonest.aborted) snapshot = await again();
+      this.#waitedNs += timer.monotonicNs() - startNs;
+      block = blockOf(snapshot);
+    }
     this.#report(null);
     return snapshot;
   }

@@ -24,7 +24,7 @@ import {
 } from "./codec.ts";
 import { passId } from "./ids.ts";
 import type { Signal } from "./limits.ts";
-import { type ContainerOutcome, type ImageEnd, type PassKind, step } from "./pass.ts";
+import type { ContainerOutcome, ImageEnd, PassKind } from "./pass.ts";
 import type { Purpose } from "./plan.ts";
 import type { ImageTrigger, Subject } from "./reason.ts";
 import type { Instant } from "./time.ts";
@@ -87,7 +87,6 @@ export const passRow = record({
   availableBeforeBytes: nullable(bytes),
   availableAfterBytes: nullable(bytes),
   capacityBytes: nullable(bytes),
-  steps: list(step),
 });
 export type PassRow = Of<typeof passRow>;
 

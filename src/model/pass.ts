@@ -1,6 +1,6 @@
-/** One pass: its trigger, plan, timed steps, and the outcome: how it ended, and one result per removal. */
+/** One pass: its trigger, plan, and the outcome: how it ended, and one result per removal. */
 
-import { branded, durationNs, nullable, type Of, openEnum, record, text, time } from "./codec.ts";
+import { branded, nullable, type Of, openEnum, record, text, time } from "./codec.ts";
 import { type FailureCode, failureCode, messageOf } from "./errors.ts";
 import { type PassId, passId } from "./ids.ts";
 import type { ImageCandidate, Plan, PlannedContainer, Purpose } from "./plan.ts";
@@ -195,21 +195,6 @@ export type Event = Of<typeof event>;
 
 export type PassKind = "image-gc" | "container-gc" | "pressure" | "gc";
 
-/**
- * What a pass waits for. `turn`: another loop's pass. `lock`: another process. Within other steps, added up: `lists`
- * before removals, pods that are `starting`, `space` that appears late.
- */
-export type WaitName = "turn" | "lock" | "lists" | "starting" | "space";
-
-export const step = record({
-  name: openEnum<WaitName | "observe" | "remember" | "decide" | "layers" | "execute" | "store">(),
-  startedAt: time,
-  took: durationNs,
-  /** `null` for success. */
-  error: nullable(text),
-});
-export type Step = Of<typeof step>;
-
 export type PassStart = Pick<Pass, "id" | "kind" | "purpose" | "startedAt">;
 
 export interface Pass {
@@ -225,7 +210,6 @@ export interface Pass {
   readonly images: ImageOutcome | null;
   readonly containers: ContainerOutcome | null;
   readonly events: readonly Event[];
-  readonly steps: readonly Step[];
   /** A list, a stat or the lock failed, and nothing was done; `null` if the pass completed. */
   readonly error: string | null;
 }

@@ -193,6 +193,6 @@ export interface CallRecord {
 
 /**
  * How much is logged. 0: what an operator must know. 1: passes that removed something. 2 (default): every pass and
- * removal. 3: skipped removals. 4: steps. 5: why each image is kept or removed.
+ * removal. 3: skipped removals. 4: why each image is kept or removed.
  */
-export type Verbosity = 0 | 1 | 2 | 3 | 4 | 5;
+export type Verbosity = 0 | 1 | 2 | 3 | 4;

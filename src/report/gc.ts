@@ -56,7 +56,6 @@ export const gcDocument = (pass: Pass) =>
     images: pass.images === null ? null : imageOutcomeJson(pass.images, pass),
     containers: pass.containers === null ? null : containerOutcomeJson(pass.containers, pass),
     events: pass.events.map(eventJson),
-    steps: pass.steps.map((step) => jsonOf(step)),
     plan: planBody(pass.plan),
   });
 

@@ -101,7 +101,7 @@ export const statusDocument = (report: StatusReport) =>
     lastPasses: report.lastPasses.map((pass) => ({
       ...passHeadJson(pass),
       summary: passSummary(pass),
-      ...jsonOf(pass, "error", "steps"),
+      error: pass.error,
     })),
     filesystems: report.filesystems.map(({ filesystem, thresholds }) => ({
       ...filesystemJson(filesystem),

@@ -131,7 +131,6 @@ export function toPassRow(pass: Pass): PassRow {
     availableBeforeBytes: images?.availableBefore ?? null,
     availableAfterBytes: images?.availableAfter ?? null,
     capacityBytes: images?.capacityBytes ?? null,
-    steps: pass.steps,
   };
 }
 

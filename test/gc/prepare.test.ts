@@ -5,7 +5,6 @@ import { describe, expect, test } from "bun:test";
 import { Observer } from "../../src/gc/observe.ts";
 import { detect, prepare, type PrepareRequest, type PrepareRun } from "../../src/gc/prepare.ts";
 import { asIfOldEnough, readOnlyPass } from "../../src/gc/read-only.ts";
-import { Steps } from "../../src/gc/steps.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import { podUid } from "../../src/model/ids.ts";
 import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
@@ -70,7 +69,6 @@ async function prepared(
     },
     {
       observer: new Observer(engine.observe),
-      steps: new Steps(engine),
       signal: never,
       ...run,
     },
@@ -221,17 +219,17 @@ describe("the layers of images", () => {
     expect([await firstOf("a"), await firstOf("b")]).toEqual([idOf("a"), idOf("b")]);
   });
 
-  test("take no step of a pass that knows those of every image", async () => {
+  test("are read once for each image", async () => {
     const fake = aNode({ ...anOldImage, ...isFull });
-    const steps = async () => {
-      const taken = new Steps(fake.engine);
-      await prepared(fake, periodic, { steps: taken });
-      return taken.list().map(({ name }) => name);
+    const reads = async () => {
+      fake.calls.length = 0;
+      await prepared(fake, periodic);
+      return fake.calls.filter((method) => method === "ImageStatus").length;
     };
-    expect(await steps()).toEqual(["observe", "remember", "decide", "layers"]);
-    expect(await steps()).toEqual(["observe", "remember", "decide"]);
+    expect(await reads()).toBe(fake.world.images.length);
+    expect(await reads()).toBe(0);
     fake.world.images = [...fake.world.images, anImage("new")];
-    expect(await steps()).toEqual(["observe", "remember", "decide", "layers"]);
+    expect(await reads()).toBe(1);
   });
 
   test("that the runtime cannot tell of one image are read for the others all the same", async () => {

@@ -6,7 +6,6 @@ import { join } from "node:path";
 import type { Engine } from "../../src/gc/ports.ts";
 import { volatileMemory } from "../../src/gc/ports.ts";
 import { detect, observerOf, prepare, seeListed } from "../../src/gc/prepare.ts";
-import { Steps } from "../../src/gc/steps.ts";
 import type { Ledger } from "../../src/model/ledger.ts";
 import type { LedgerMemory } from "../../src/model/ports.ts";
 import { duration, fromRfc3339, hours, instant, minutes, seconds } from "../../src/model/time.ts";
@@ -242,7 +241,6 @@ class Life {
 
   async #plan(engine: Engine): Promise<void> {
     const own = { ...engine, memory: volatileMemory(engine.memory.current()) };
-    const steps = new Steps(engine);
     await prepare(
       own,
       {
@@ -253,7 +251,7 @@ class Life {
         paused: new Map(),
         remembers: false,
       },
-      { observer: observerOf(own), steps, signal: new AbortController().signal },
+      { observer: observerOf(own), signal: new AbortController().signal },
     );
   }
 

@@ -288,11 +288,6 @@ export const pass = builder<Pass>({
   images: imageOutcome(),
   containers: containerOutcome(),
   events: [],
-  steps: [
-    { name: "observe", startedAt: NOW, took: durationFromMs(40), error: null },
-    { name: "decide", startedAt: NOW, took: durationFromMs(1), error: null },
-    { name: "execute", startedAt: NOW, took: durationFromMs(1800), error: null },
-  ],
   error: null,
 });
 
@@ -367,7 +362,6 @@ export const passRow = builder<PassRow>({
   availableBeforeBytes: null,
   availableAfterBytes: null,
   capacityBytes: null,
-  steps: [{ name: "observe", startedAt: NOW, took: seconds(1), error: null }],
 });
 
 export const removalRow = builder<Removal>({

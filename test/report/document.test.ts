@@ -58,20 +58,20 @@ test("a long document is printed in many pieces, of which none is long", () => {
 });
 
 test("a document writes instants as RFC 3339 in UTC and durations in milliseconds, also in nested lists, and absent ones as null", () => {
-  const step = { name: "observe", startedAt: at("2026-01-15T13:00:00.25+01:00"), took: seconds(2) };
+  const item = { name: "observe", startedAt: at("2026-01-15T13:00:00.25+01:00"), took: seconds(2) };
   const value = {
     sizeBytes: 5n,
     until: null,
     age: null as Duration | null,
     remaining: seconds(0),
-    steps: [step],
+    items: [item],
   };
   expect(jsonOf(value)).toEqual({
     sizeBytes: 5n,
     until: null,
     ageMs: null,
     remainingMs: 0,
-    steps: [{ name: "observe", startedAt: "2026-01-15T12:00:00.25Z", tookMs: 2000 }],
+    items: [{ name: "observe", startedAt: "2026-01-15T12:00:00.25Z", tookMs: 2000 }],
   });
   expect(jsonOf(value, "sizeBytes")).toEqual({ sizeBytes: 5n });
 });

@@ -43,7 +43,6 @@ export const pass = (id: string, change: Partial<Pass> = {}): Pass =>
     plan: { containers: null, images: null },
     images: null,
     containers: null,
-    steps: [{ name: "observe", startedAt: instant(2n ** 62n), took: duration(7n), error: null }],
     ...change,
   });
 
