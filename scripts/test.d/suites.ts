@@ -73,12 +73,6 @@ export const suites: readonly Suite[] = [
     suiteMinutes: 10,
   },
   {
-    name: "long-life",
-    run: { executable: "scripts/dev", words: ["long-life", "--days", "1"] },
-    testSeconds: 60,
-    suiteMinutes: 5,
-  },
-  {
     name: "binary",
     run: { tests: ["test/e2e/binary"] },
     ordered: true,

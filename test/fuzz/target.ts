@@ -52,8 +52,6 @@ export interface Run {
   readonly seed: number;
   readonly inputsMax: number;
   readonly ms: number;
-  /** Called with each input before it is tried. */
-  readonly onInput?: (input: Uint8Array) => void;
 }
 
 export interface Fuzzed {
@@ -65,7 +63,7 @@ export interface Fuzzed {
 const SHRINK_MS = 3_000;
 
 /** Random inputs until there are enough or the time is over; a failure is shrunk. */
-export async function fuzz(target: Target, { seed, inputsMax, ms, onInput }: Run): Promise<Fuzzed> {
+export async function fuzz(target: Target, { seed, inputsMax, ms }: Run): Promise<Fuzzed> {
   let inputs = 0;
   let hasFailed = false;
   const endMs = performance.now() + ms;
@@ -73,7 +71,6 @@ export async function fuzz(target: Target, { seed, inputsMax, ms, onInput }: Run
     // What is left of shrinking passes then, so that the smallest failure so far is it.
     if (hasFailed && performance.now() > endMs + SHRINK_MS) return;
     inputs += 1;
-    onInput?.(input);
     try {
       await checkInput(target, input);
     } catch (thrown) {

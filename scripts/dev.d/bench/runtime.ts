@@ -1,7 +1,6 @@
 // A container runtime that costs little: each entry is encoded once, and a list is the entries that are left, side by side.
 //
-// `runtime.ts SOCKET IMAGES MOUNTPOINT`, started with IPC: `{kind: "reset"}` brings back what was removed, and
-// `{kind: "calls"}` is answered with the calls since then, by method.
+// `runtime.ts SOCKET IMAGES MOUNTPOINT`, started with IPC: any message brings back what was removed.
 
 import { join } from "node:path";
 
@@ -16,8 +15,6 @@ import {
 import { loadSync } from "@grpc/proto-loader";
 
 import { largeNode, type Message } from "./node.ts";
-
-export type ToRuntime = { readonly kind: "reset" | "calls" };
 
 const [socket = "", images = "", mountpoint = ""] = process.argv.slice(2);
 const definition = loadSync(join(import.meta.dir, "../../../proto/runtime-v1.proto"), {
@@ -169,8 +166,6 @@ const handlers: Readonly<Record<string, Handler>> = {
   },
 };
 
-let calls: Record<string, number> = {};
-
 const served = (service: ServiceDefinition): ServiceDefinition =>
   Object.fromEntries(
     Object.entries(service)
@@ -186,7 +181,6 @@ const implementation = (service: ServiceDefinition): UntypedServiceImplementatio
         call: ServerUnaryCall<object, Buffer>,
         reply: (error: object | null, bytes?: Buffer) => void,
       ) => {
-        calls[name] = (calls[name] ?? 0) + 1;
         try {
           reply(null, handlers[name]?.(call.request));
         } catch (thrown) {
@@ -203,11 +197,8 @@ server.bindAsync(`unix://${socket}`, ServerCredentials.createInsecure(), (error)
   process.send?.({ kind: "listening" });
 });
 
-process.on("message", ({ kind }: ToRuntime) => {
-  if (kind === "reset") {
-    for (const list of Object.values(lists)) list.reset();
-    calls = {};
-  }
-  process.send?.({ kind, calls });
+process.on("message", () => {
+  for (const list of Object.values(lists)) list.reset();
+  process.send?.({ kind: "reset" });
 });
 process.on("disconnect", () => process.exit(0));
