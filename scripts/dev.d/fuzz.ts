@@ -44,5 +44,7 @@ for (let seed = Date.now() % 2 ** 31; performance.now() < endMs - ms / 2; seed +
   const file = relative(process.cwd(), keepFailure(target.name, failure.input));
   console.log(`\n${file}\n${text}\n${failure.message.trimEnd()}\n`);
 }
-console.log(`fuzz: ${failed.size === 0 ? "no parser failed" : `failed: ${[...failed].join(", ")}`}`);
+console.log(
+  `fuzz: ${failed.size === 0 ? "no parser failed" : `failed: ${[...failed].join(", ")}`}`,
+);
 process.exit(failed.size === 0 ? 0 : 1);

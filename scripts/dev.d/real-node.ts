@@ -7,7 +7,6 @@
 //   --images N         number of unused images; each is 50 MiB and takes 100 MiB of disk (8)
 //   --fill PERCENT     fill the disk up to this usage with another file
 //   --sweep            remove what killed runs left behind, and exit
-//   --sweep-all        also remove the nodes of running tests, and exit
 
 import { parseArgs } from "node:util";
 
@@ -17,55 +16,28 @@ import { type ContainerdNode, startNode } from "../../test/support/containerd/no
 import { runPod, runToEnd, startContainer } from "../../test/support/containerd/pods.ts";
 import { nodeFlags } from "../../test/support/containerd/program.ts";
 import { type Release, releases } from "../../test/support/containerd/release.ts";
-import {
-  nodeDirectories,
-  tearDown,
-  tearDownAbandoned,
-} from "../../test/support/containerd/teardown.ts";
+import { tearDownAbandoned } from "../../test/support/containerd/teardown.ts";
 
-process.exit(await main());
-
-async function main(): Promise<number> {
-  const values = readOptions();
-  if (values["sweep-all"] === true) {
-    for (const directory of nodeDirectories()) await tearDown(directory);
-    return 0;
-  }
-  if (values.sweep === true) {
-    await tearDownAbandoned();
-    return 0;
-  }
-  const release = releases.find((known) => known === values.release);
-  if (release === undefined) {
-    console.error(`real-node: unknown release ${values.release}; expected ${releases.join(", ")}`);
-    return 2;
-  }
+const { values } = parseArgs({
+  options: {
+    release: { type: "string", default: "1.7" },
+    size: { type: "string", default: "2048" },
+    images: { type: "string", default: "8" },
+    fill: { type: "string" },
+    sweep: { type: "boolean" },
+  },
+});
+const release = releases.find((known) => known === values.release);
+if (values.sweep === true) await tearDownAbandoned();
+else if (release === undefined)
+  throw new Error(`unknown release ${values.release}; expected ${releases.join(", ")}`);
+else
   await play(release, {
-    sizeBytes: wholeNumber("size", values.size) * mebibyte,
-    images: wholeNumber("images", values.images),
-    fillPercent: values.fill === undefined ? undefined : wholeNumber("fill", values.fill),
+    sizeBytes: Number(values.size) * mebibyte,
+    images: Number(values.images),
+    fillPercent: values.fill === undefined ? undefined : Number(values.fill),
   });
-  return 0;
-}
-
-function readOptions() {
-  try {
-    return parseArgs({
-      options: {
-        release: { type: "string", default: "1.7" },
-        size: { type: "string", default: "2048" },
-        images: { type: "string", default: "8" },
-        fill: { type: "string" },
-        sweep: { type: "boolean" },
-        "sweep-all": { type: "boolean" },
-      },
-    }).values;
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    console.error(`real-node: ${reason}; see scripts/dev real-node --help`);
-    return process.exit(2);
-  }
-}
+process.exit();
 
 type NodeOptions = {
   readonly sizeBytes: number;
@@ -116,12 +88,4 @@ containerd ${node.release} is running; its disk ${node.disk.path} is ${used}% fu
   ${node.programs.ctr} --address ${node.socket} --namespace k8s.io images ls
 
 Ctrl-C removes everything.`;
-}
-
-function wholeNumber(option: string, text: string): number {
-  if (!/^\d+$/.test(text)) {
-    console.error(`real-node: --${option}: invalid number "${text}"`);
-    process.exit(2);
-  }
-  return Number(text);
 }

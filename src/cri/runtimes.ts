@@ -1,21 +1,27 @@
 /** Runtimes and distributions: a record each, and the only place that knows one by its name. Plain data, which any folder may read. */
 import type { RuntimeInfo } from "../model/snapshot.ts";
 
-export type Version = readonly [major: number, minor: number, patch: number];
+/** Compares as versions do. */
+const version = (major: number, minor: number, patch = 0): number =>
+  major * 1_000_000 + minor * 1_000 + patch;
 
-interface Range {
-  readonly from: Version;
-  readonly until: Version;
-}
-
-interface Fault extends Range {
+interface Fault {
+  readonly from: number;
+  readonly until: number;
   readonly message: string;
   readonly advice: string;
 }
 
-interface Traits {
+interface Runtime {
+  /** As people write it. */
+  readonly name: string;
+  /** In `Version`, in lower case. */
+  readonly reportedName: string;
+  /** The first version that speaks `runtime.v1`. */
+  readonly supportedFrom: string;
+  readonly sockets: readonly string[];
   /** The first version that mounts images as volumes; `null`: unknown, so any may. */
-  readonly mountsImagesFrom: Version | null;
+  readonly mountsImagesFrom: number | null;
   /** An image takes at most so many percent of its size, which may be that of compressed layers. */
   readonly sizePercentMax: bigint;
   /** Its figures for the store count the images; otherwise only a directory of metadata. */
@@ -27,17 +33,11 @@ interface Traits {
   readonly faults: readonly Fault[];
 }
 
-interface Runtime extends Traits {
-  /** As people write it. */
-  readonly name: string;
-  /** In `Version`, in lower case. */
-  readonly reportedName: string;
-  /** The first version that speaks `runtime.v1`. */
-  readonly supportedFrom: string;
-  readonly sockets: readonly string[];
-}
-
-const UNKNOWN: Traits = {
+const UNKNOWN: Runtime = {
+  name: "",
+  reportedName: "",
+  supportedFrom: "",
+  sockets: [],
   mountsImagesFrom: null,
   // Of compressed layers a removal was seen to free up to four times as much.
   sizePercentMax: 500n,
@@ -53,12 +53,12 @@ const containerd: Runtime = {
   reportedName: "containerd",
   supportedFrom: "1.6",
   sockets: ["/run/containerd/containerd.sock"],
-  mountsImagesFrom: [2, 1, 0],
+  mountsImagesFrom: version(2, 1),
   layerDirectories: ["io.containerd.content.v1.content"],
   faults: [
     {
-      from: [2, 0, 0],
-      until: [2, 0, 5],
+      from: version(2, 0),
+      until: version(2, 0, 5),
       message:
         "containerd 2.0.0 to 2.0.4 frees space long after a removal returns, so that a pass may remove more than needed",
       advice: "update containerd to 2.0.5, 2.1 or later",
@@ -72,7 +72,7 @@ const crio: Runtime = {
   reportedName: "cri-o",
   supportedFrom: "1.23",
   sockets: ["/run/crio/crio.sock", "/var/run/crio/crio.sock"],
-  mountsImagesFrom: [1, 31, 0],
+  mountsImagesFrom: version(1, 31),
   // Those of unpacked layers.
   sizePercentMax: 125n,
   countsStore: false,
@@ -90,7 +90,7 @@ const dockerd: Runtime = {
 
 const runtimes = [containerd, crio, dockerd];
 
-export const runtimeOf = ({ name }: Pick<RuntimeInfo, "name">): Traits =>
+export const runtimeOf = ({ name }: Pick<RuntimeInfo, "name">): Runtime =>
   runtimes.find(({ reportedName }) => reportedName === name.toLowerCase()) ?? UNKNOWN;
 
 interface Distribution {
@@ -167,36 +167,23 @@ export const supportedVersions = runtimes
 /** Of any runtime, beside the directory that it reports. */
 export const layerDirectories = runtimes.flatMap((runtime) => runtime.layerDirectories);
 
+type Named = Pick<RuntimeInfo, "name" | "version">;
+
 /** An unknown runtime or version counts as one that does. */
-export function mountsImages({
-  name,
-  version: text,
-}: Pick<RuntimeInfo, "name" | "version">): boolean {
-  const { mountsImagesFrom: first } = runtimeOf({ name });
-  const version = parseVersion(text);
-  return first === null || version === null || compareVersions(version, first) >= 0;
+export function mountsImages(runtime: Named): boolean {
+  const from = runtimeOf(runtime).mountsImagesFrom;
+  return from === null || (versionOf(runtime) ?? Infinity) >= from;
 }
 
-export const faultsOf = ({
-  name,
-  version,
-}: Pick<RuntimeInfo, "name" | "version">): readonly Fault[] =>
-  runtimeOf({ name }).faults.filter((fault) => isVersionWithin(version, fault));
+export const faultsOf = (runtime: Named): readonly Fault[] =>
+  runtimeOf(runtime).faults.filter(({ from, until }) => {
+    const its = versionOf(runtime);
+    return its !== null && its >= from && its < until;
+  });
 
-/**
- * A pre-release counts as its version: `2.0.0-rc.1` is within a range from 2.0.0. Text that is not a version is in no
- * range.
- */
-export function isVersionWithin(text: string, { from, until }: Range): boolean {
-  const version = parseVersion(text);
-  if (version === null) return false;
-  return compareVersions(version, from) >= 0 && compareVersions(version, until) < 0;
+/** A pre-release counts as its version; `null`: the text is not a version. */
+function versionOf(runtime: Named): number | null {
+  const [, ...parts] = /^v?(\d+)\.(\d+)(?:\.(\d+)|\D|$)/.exec(runtime.version) ?? [];
+  const [major = null, minor = 0, patch = 0] = parts.map((part) => Number(part ?? 0));
+  return major === null ? null : version(major, minor, patch);
 }
-
-function parseVersion(text: string): Version | null {
-  const match = /^v?(\d+)\.(\d+)(?:\.(\d+)|\D|$)/.exec(text);
-  return match === null ? null : [Number(match[1]), Number(match[2]), Number(match[3] ?? 0)];
-}
-
-const compareVersions = (one: Version, other: Version): number =>
-  one[0] - other[0] || one[1] - other[1] || one[2] - other[2];

@@ -101,7 +101,7 @@ describe("discovery", () => {
     chmodSync(dirname(locked.socket), 0o755);
     const denied = () => failed(() => search("missing", "denied"));
     expect(await withoutPrivilege(denied)).toBe(
-      "permission: no container runtime found: /denied.sock: permission denied; run as root (sudo crigc …)",
+      "permission: no container runtime found: unix:///denied.sock: permission denied; run as root (sudo crigc …)",
     );
   });
 });

@@ -30,5 +30,5 @@ test("images are those of the image service, if the configuration names one", as
 
 test("a missing socket of the image service is reported at once, with its path", async () => {
   const message = await connectedTo("unix:///tmp/nope.sock").then(() => "connected", messageOf);
-  expect(message).toContain("cannot use unix:///tmp/nope.sock as image service: socket not found");
+  expect(message).toContain("cannot use the image service: unix:///tmp/nope.sock was not found");
 });
