@@ -27,12 +27,12 @@ const { values } = parseArgs({
     sweep: { type: "boolean" },
   },
 });
-const release = releases.find((known) => known === values.release);
+const chosen = releases.find((known) => known === values.release);
 if (values.sweep === true) await tearDownAbandoned();
-else if (release === undefined)
+else if (chosen === undefined)
   throw new Error(`unknown release ${values.release}; expected ${releases.join(", ")}`);
 else
-  await play(release, {
+  await play(chosen, {
     sizeBytes: Number(values.size) * mebibyte,
     images: Number(values.images),
     fillPercent: values.fill === undefined ? undefined : Number(values.fill),

@@ -3,10 +3,10 @@ import { status } from "@grpc/grpc-js";
 
 import { messageOf, RuntimeError, type RuntimeErrorKind } from "../model/errors.ts";
 import { MalformedError } from "./codec.ts";
-import type { Method } from "./messages.ts";
+import type { AnyMethod } from "./messages.ts";
 
 export interface Attempt {
-  readonly method: Pick<Method, "name" | "doing">;
+  readonly method: Pick<AnyMethod, "name" | "doing">;
   /** What the call was about; "" for calls about the whole node. */
   readonly about: string;
   readonly endpoint: string;
@@ -125,7 +125,7 @@ const DAMAGED_ADVICE =
   "the data of an image are damaged: find its name in the runtime's log and pull it again";
 
 /** By then containers and sandboxes were split by state and by sandbox; images have no filter. */
-function tooLargeAdvice({ name }: Pick<Method, "name">): string {
+function tooLargeAdvice({ name }: Pick<AnyMethod, "name">): string {
   if (name.endsWith("Images"))
     return "CRI cannot split a list of images: remove some by hand, or use a runtime with streaming lists";
   return "the list cannot be split further: remove some by hand, or use a runtime with streaming lists";

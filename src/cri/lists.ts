@@ -14,12 +14,7 @@ import {
   digestOf,
   type StringPool,
 } from "./decode.ts";
-import {
-  type ContainerMessage,
-  type ListMethod,
-  methods,
-  type SandboxMessage,
-} from "./messages.ts";
+import { type ContainerMessage, type Method, methods, type SandboxMessage } from "./messages.ts";
 import type { Channel } from "./transport.ts";
 
 type Lists = Pick<RuntimeReader, "listImages" | "listContainers" | "listSandboxes">;
@@ -76,7 +71,7 @@ export function makeLists({ runtime, image, onNewEntry = () => undefined }: Sour
 
 /** The items of one response or stream, in order. */
 type Ask<Entry, Item> = <Request extends object>(
-  method: ListMethod<Request, Entry>,
+  method: Method<Request, Entry>,
   request: Request,
 ) => Promise<readonly Item[]>;
 
@@ -114,7 +109,7 @@ export function listCache<Entry, Item extends { readonly id: string }>(
         const digest = digestOf(bytes);
         let item = known.get(digest) ?? listed.get(digest);
         if (item === undefined) {
-          item = decode(method.entry.decode(bytes), shared);
+          item = decode(method.answer.decode(bytes), shared);
           onNewEntry();
         }
         listed.set(digest, item);
@@ -155,7 +150,7 @@ function listStreams() {
   let isSupported = true;
   return async <Entry, Item>(
     ask: Ask<Entry, Item>,
-    method: ListMethod<object, Entry>,
+    method: Method<object, Entry>,
   ): Promise<readonly Item[] | null> => {
     if (!isSupported) return null;
     try {

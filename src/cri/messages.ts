@@ -19,7 +19,7 @@ import {
   uint64,
 } from "./codec.ts";
 
-export interface Method {
+export interface Method<Request, Answer> {
   /** As CRI names it. */
   readonly name: string;
   /** The HTTP/2 path: `/runtime.v1.ImageService/ListImages`. */
@@ -28,35 +28,22 @@ export interface Method {
   readonly doing: string;
   /** The response is any number of messages. */
   readonly isStream: boolean;
-}
-
-export interface UnaryMethod<Request, Answer> extends Method {
   readonly request: Message<Request>;
+  /** Of lists, which have entries and nothing else: one entry. */
   readonly answer: Message<Answer>;
 }
 
-/** Its responses are lists of entries and nothing else. */
-export interface ListMethod<Request, Entry> extends Method {
-  readonly request: Message<Request>;
-  readonly entry: Message<Entry>;
-}
+export type AnyMethod = Omit<Method<unknown, unknown>, "request" | "answer">;
 
-function method(path: string, doing: string): Method {
-  const name = path.slice(path.indexOf("/") + 1);
-  return { name, path: `/runtime.v1.${path}`, doing, isStream: name.startsWith("Stream") };
-}
-
-const unary = <Request, Answer>(
+function method<Request, Answer>(
   path: string,
   doing: string,
   [request, answer]: readonly [request: Message<Request>, answer: Message<Answer>],
-): UnaryMethod<Request, Answer> => ({ ...method(path, doing), request, answer });
-
-const list = <Request, Entry>(
-  path: string,
-  doing: string,
-  [request, entry]: readonly [request: Message<Request>, entry: Message<Entry>],
-): ListMethod<Request, Entry> => ({ ...method(path, doing), request, entry });
+): Method<Request, Answer> {
+  const name = path.slice(path.indexOf("/") + 1);
+  const isStream = name.startsWith("Stream");
+  return { name, path: `/runtime.v1.${path}`, doing, isStream, request, answer };
+}
 
 /** Enums are numbers, so that unknown values stay visible. */
 const state = int32;
@@ -143,62 +130,65 @@ const filesystems = message({
 
 /** By their names in CRI. */
 export const methods = {
-  Version: unary("RuntimeService/Version", "get the runtime's version", [none, version]),
-  Status: unary("RuntimeService/Status", "get the runtime's status", [
+  Version: method("RuntimeService/Version", "get the runtime's version", [none, version]),
+  Status: method("RuntimeService/Status", "get the runtime's status", [
     message({ verbose: bool(1) }),
     status,
   ]),
-  ListPodSandbox: list("RuntimeService/ListPodSandbox", "list the sandboxes", [
+  ListPodSandbox: method("RuntimeService/ListPodSandbox", "list the sandboxes", [
     sandboxFilter,
     sandbox,
   ]),
-  StreamPodSandboxes: list("RuntimeService/StreamPodSandboxes", "list the sandboxes", [
+  StreamPodSandboxes: method("RuntimeService/StreamPodSandboxes", "list the sandboxes", [
     none,
     sandbox,
   ]),
-  PodSandboxStatus: unary("RuntimeService/PodSandboxStatus", "read the status of sandbox", [
+  PodSandboxStatus: method("RuntimeService/PodSandboxStatus", "read the status of sandbox", [
     sandboxId,
     message({ status: one(1, sandboxStatus) }),
   ]),
-  StopPodSandbox: unary("RuntimeService/StopPodSandbox", "stop sandbox", [sandboxId, none]),
-  RemovePodSandbox: unary("RuntimeService/RemovePodSandbox", "remove sandbox", [sandboxId, none]),
-  ListContainers: list("RuntimeService/ListContainers", "list the containers", [
+  StopPodSandbox: method("RuntimeService/StopPodSandbox", "stop sandbox", [sandboxId, none]),
+  RemovePodSandbox: method("RuntimeService/RemovePodSandbox", "remove sandbox", [sandboxId, none]),
+  ListContainers: method("RuntimeService/ListContainers", "list the containers", [
     containerFilter,
     container,
   ]),
-  StreamContainers: list("RuntimeService/StreamContainers", "list the containers", [
+  StreamContainers: method("RuntimeService/StreamContainers", "list the containers", [
     none,
     container,
   ]),
-  ContainerStatus: unary("RuntimeService/ContainerStatus", "read the status of container", [
+  ContainerStatus: method("RuntimeService/ContainerStatus", "read the status of container", [
     containerId,
     message({ status: one(1, containerStatus) }),
   ]),
-  ListContainerStats: unary(
+  ListContainerStats: method(
     "RuntimeService/ListContainerStats",
     "list the statistics of containers",
     [none, message({ stats: many(1, containerStats) })],
   ),
-  StopContainer: unary("RuntimeService/StopContainer", "stop container", [
+  StopContainer: method("RuntimeService/StopContainer", "stop container", [
     message({ container_id: text(1), timeout: seconds(2) }),
     none,
   ]),
-  RemoveContainer: unary("RuntimeService/RemoveContainer", "remove container", [containerId, none]),
-  ExecSync: unary("RuntimeService/ExecSync", "run the pre-stop command in container", [
+  RemoveContainer: method("RuntimeService/RemoveContainer", "remove container", [
+    containerId,
+    none,
+  ]),
+  ExecSync: method("RuntimeService/ExecSync", "run the pre-stop command in container", [
     message({ container_id: text(1), cmd: texts(2), timeout: seconds(3) }),
     message({ exit_code: int32(3) }),
   ]),
-  ListImages: list("ImageService/ListImages", "list the images", [none, image]),
-  StreamImages: list("ImageService/StreamImages", "list the images", [none, image]),
-  ImageStatus: unary("ImageService/ImageStatus", "look up image", [
+  ListImages: method("ImageService/ListImages", "list the images", [none, image]),
+  StreamImages: method("ImageService/StreamImages", "list the images", [none, image]),
+  ImageStatus: method("ImageService/ImageStatus", "look up image", [
     message({ image: one(1, imageSpec), verbose: bool(2) }),
     imageStatus,
   ]),
-  RemoveImage: unary("ImageService/RemoveImage", "remove image", [
+  RemoveImage: method("ImageService/RemoveImage", "remove image", [
     message({ image: one(1, imageSpec) }),
     none,
   ]),
-  ImageFsInfo: unary("ImageService/ImageFsInfo", "get the image filesystems", [none, filesystems]),
+  ImageFsInfo: method("ImageService/ImageFsInfo", "get the image filesystems", [none, filesystems]),
 };
 
 export type SandboxMessage = Decoded<typeof sandbox>;

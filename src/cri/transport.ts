@@ -7,7 +7,7 @@ import type { CallRecord } from "../model/ports.ts";
 import { TIMER_MS_MAX } from "../model/time.ts";
 import { cutEntries, encode } from "./codec.ts";
 import { codeName, toRuntimeError } from "./errors.ts";
-import type { ListMethod, Method, UnaryMethod } from "./messages.ts";
+import type { AnyMethod, Method } from "./messages.ts";
 
 interface Call {
   readonly request: Buffer;
@@ -75,7 +75,7 @@ const invalid = (details: string): Error =>
  */
 export async function exchange(
   endpoint: string,
-  { path, isStream }: Pick<Method, "path" | "isStream">,
+  { path, isStream }: Pick<AnyMethod, "path" | "isStream">,
   { request, timeoutMs, signal, onMessage }: Call,
 ): Promise<void> {
   signal?.throwIfAborted();
@@ -150,7 +150,7 @@ export interface Channel {
   readonly endpoint: string;
   /** `decode` translates the response; if it throws, the response is malformed. */
   call<Request extends object, Answer, Result>(
-    method: UnaryMethod<Request, Answer>,
+    method: Method<Request, Answer>,
     request: Request,
     options: CallOptions & { readonly decode: (answer: Answer) => Result },
   ): Promise<Result>;
@@ -159,7 +159,7 @@ export interface Channel {
    * the promise resolves: a list is complete or an error.
    */
   list<Request extends object>(
-    method: ListMethod<Request, unknown>,
+    method: Method<Request, unknown>,
     request: Request,
     options: { readonly onEntry: (entry: Buffer) => void; readonly signal: AbortSignal },
   ): Promise<void>;
@@ -170,7 +170,7 @@ export function openChannel(options: ChannelOptions): Channel {
   const { endpoint, requestTimeoutMs, onCall } = options;
 
   /** Records the call, and translates its failure. */
-  async function called(method: Method, about: string, call: Call): Promise<void> {
+  async function called(method: AnyMethod, about: string, call: Call): Promise<void> {
     const { timeoutMs, signal } = call;
     try {
       await exchange(endpoint, method, call);

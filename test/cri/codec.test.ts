@@ -17,11 +17,11 @@ function cut(list: Buffer): readonly Buffer[] {
   return entries;
 }
 
-const readImages = (bytes: Buffer) => cut(bytes).map((it) => methods.ListImages.entry.decode(it));
+const readImages = (bytes: Buffer) => cut(bytes).map((it) => methods.ListImages.answer.decode(it));
 const readImage = (fields: object) => readImages(written("ListImages", { images: [fields] }))[0];
 
 const readContainers = (bytes: Buffer) =>
-  cut(bytes).map((it) => methods.ListContainers.entry.decode(it));
+  cut(bytes).map((it) => methods.ListContainers.answer.decode(it));
 const readContainer = (fields: object) =>
   readContainers(written("ListContainers", { containers: [fields] }))[0];
 
@@ -133,7 +133,7 @@ describe("a message is rejected", () => {
 
 test("a bool of several bytes is read whole", () => {
   const image = Buffer.from([0x40, 0x80, 0x80, 0x80, 0x80, 0x10]);
-  expect(methods.ListImages.entry.decode(image).pinned).toBe(true);
+  expect(methods.ListImages.answer.decode(image).pinned).toBe(true);
 });
 
 test("seconds and lengths of more than seven bits are sent completely", () => {

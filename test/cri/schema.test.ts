@@ -20,17 +20,17 @@ test.each(Object.entries(methods))("%s is declared as in CRI", (name, method) =>
   const asked = sampleOf(method.request.fields, request);
   expect(theirs.asked(encode(method.request.fields, asked))).toMatchObject(asLibrary(asked));
 
-  if ("answer" in method) {
+  if (!/^(?:List(?!ContainerStats)|Stream)/.test(name)) {
     const answer = sampleOf(method.answer.fields, response);
     expect(method.answer.decode(theirs.answer(asLibrary(answer))) as object).toEqual(answer);
     return;
   }
   const [entries, ...others] = response?.fieldsArray ?? [];
   expect([entries?.id, entries?.repeated, others]).toEqual([ENTRIES_FIELD, true, []]);
-  const entry = sampleOf(method.entry.fields, entries?.resolvedType);
+  const entry = sampleOf(method.answer.fields, entries?.resolvedType);
   const read: object[] = [];
   cutEntries(theirs.answer(asLibrary({ [entries?.name ?? ""]: [entry, entry] })), (bytes) =>
-    read.push(method.entry.decode(bytes)),
+    read.push(method.answer.decode(bytes)),
   );
   expect(read).toEqual([entry, entry]);
 });

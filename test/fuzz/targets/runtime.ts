@@ -50,11 +50,11 @@ const image = {
 
 const shared = <Text extends string>(text: Text): Text => text;
 const readers = {
-  ListImages: (entry: Buffer) => decodeImage(methods.ListImages.entry.decode(entry)),
+  ListImages: (entry: Buffer) => decodeImage(methods.ListImages.answer.decode(entry)),
   ListContainers: (entry: Buffer) =>
-    decodeContainer(methods.ListContainers.entry.decode(entry), shared),
+    decodeContainer(methods.ListContainers.answer.decode(entry), shared),
   ListPodSandbox: (entry: Buffer) =>
-    decodeSandbox(methods.ListPodSandbox.entry.decode(entry), shared),
+    decodeSandbox(methods.ListPodSandbox.answer.decode(entry), shared),
 };
 type ListName = keyof typeof readers;
 
