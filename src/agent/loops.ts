@@ -3,11 +3,10 @@
 import type { Config } from "../config/config.ts";
 import type { Turn } from "../engine/owner.ts";
 import { Announcer } from "../gc/announcer.ts";
-import { LayerReader } from "../gc/details.ts";
 import { failureOf, isCutOff } from "../gc/pass-warnings.ts";
 import { type PassRequest, runPass } from "../gc/pass.ts";
 import type { Engine, Seen } from "../gc/ports.ts";
-import { detect, seeListed } from "../gc/prepare.ts";
+import { detect, readLayers, seeListed } from "../gc/prepare.ts";
 import { HostError, RuntimeError } from "../model/errors.ts";
 import type { Limits } from "../model/limits.ts";
 import type { LoopName, Pass } from "../model/pass.ts";
@@ -61,7 +60,6 @@ export class Agent {
   readonly #loops: Readonly<Record<LoopName, Loop>>;
   /** The last piece of work that no other may run beside. */
   #last: Promise<unknown> = Promise.resolve();
-  readonly #layers = new LayerReader();
   readonly #announcer: Announcer;
   readonly #pace: PressurePace;
   #state = emptyState;
@@ -144,7 +142,9 @@ export class Agent {
       }
       return hurry.aborted;
     });
-    return isYielding ? undefined : this.#layers.read(loop.engine, signal);
+    if (isYielding) return undefined;
+    await readLayers(loop.engine, signal);
+    return null;
   }
 
   /** For the pass of a command. Throws `HostError` `lock` after `waitMs`, and `stopped`. */

@@ -2,8 +2,7 @@
 
 import type { Config } from "../config/config.ts";
 import { unmeasuredIn } from "../gc/observe.ts";
-import type { Prepared } from "../gc/prepare.ts";
-import { asIfOldEnough, readOnlyPass } from "../gc/read-only.ts";
+import { asIfOldEnough, type Prepared, readOnlyPass } from "../gc/prepare.ts";
 import type { ImagePlan, Purpose } from "../model/plan.ts";
 import type { ImageShare } from "../model/reports.ts";
 import { imageUsage } from "../policy/disk-usage.ts";

@@ -51,37 +51,30 @@ export class Fresh<T> {
   }
 }
 
-/** A pass lasts as long as its removals; pods older than this are read again. */
-const PODS_AGE_NS_MAX = 60_000_000_000n;
-
 export interface FreshNodeInput {
-  readonly engine: Pick<Engine, "timer" | "observe">;
+  readonly engine: Pick<Engine, "timer" | "observe" | "memory">;
   readonly observer: Observer;
-  /** What the plan is based on, and when its lists were requested. */
+  /** What the plan is based on. */
   readonly first: Snapshot;
-  readonly listedNs: bigint;
+  /** When its lists were requested; `null`: they no longer hold. */
+  readonly listedNs: bigint | null;
   readonly signal: AbortSignal;
 }
 
 /** The whole node for removing images. */
 export function freshNode(input: FreshNodeInput): Fresh<Snapshot> {
   const { engine, observer, first, listedNs, signal } = input;
-  const { timer, observe } = engine;
-  let snapshot = first;
-  let podsNs = listedNs;
+  let last = first;
   const read = async (): Promise<Snapshot> => {
-    const keep = await observe.host.keepRules();
-    const isOld = timer.monotonicNs() - podsNs > PODS_AGE_NS_MAX;
-    const pods = isOld ? await observe.host.pods(signal) : snapshot.pods;
-    if (isOld) podsNs = timer.monotonicNs();
-    const next = await observer.refresh({ ...snapshot, keep, pods }, signal);
-    const others = snapshot.containers.filter(({ id }) => !observer.pods.removed.has(id));
-    if (next.containers.length === 0 && others.length > 0)
-      throw new RuntimeError("failed", vanishedWords(others.length, snapshot));
-    return (snapshot = next);
+    const next = await observer.refresh(last, signal);
+    // What this pass has removed is no longer in the ledger.
+    if (next.containers.length === 0 && engine.memory.current().hadContainers)
+      throw new RuntimeError("failed", vanishedWords(next));
+    return (last = next);
   };
-  return new Fresh(timer, read, { value: first, startNs: listedNs });
+  const begin = listedNs === null ? null : { value: first, startNs: listedNs };
+  return new Fresh(engine.timer, read, begin);
 }
 
-const vanishedWords = (count: number, { runtime }: Snapshot): string =>
-  `the runtime at ${runtime.endpoint} lists no container, but listed ${count} a moment ago; crigc removes no image on such a list, and the next pass tries again`;
+const vanishedWords = ({ runtime }: Snapshot): string =>
+  `the runtime at ${runtime.endpoint} lists no container, but listed some a moment ago; crigc removes no image on such a list, and the next pass tries again`;

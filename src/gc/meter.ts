@@ -19,6 +19,8 @@ export interface MeterInput {
   /** Where the pass counts what removals give back. */
   readonly stores: readonly Place[];
   readonly targets: readonly ImageTarget[];
+  /** Where the runtime needs room. */
+  readonly rooms: readonly Place[];
 }
 
 export class Meter {
@@ -30,7 +32,7 @@ export class Meter {
   constructor(input: MeterInput) {
     this.#input = input;
     const wanted = input.targets.filter((target) => "device" in target);
-    this.#places = [...wanted, ...input.stores].filter(
+    this.#places = [...wanted, ...input.stores, ...input.rooms].filter(
       ({ device }, at, all) => all.findIndex((one) => one.device === device) === at,
     );
   }

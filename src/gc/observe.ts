@@ -2,16 +2,16 @@
 
 import { mountsImages } from "../cri/runtimes.ts";
 import { HostError, messageOf } from "../model/errors.ts";
+import type { ContainerId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { DiskReader, HostReader, RuntimeReader } from "../model/ports.ts";
-import type { Resolution, Snapshot } from "../model/snapshot.ts";
+import type { ImageVolumes, Resolution, Snapshot } from "../model/snapshot.ts";
 import { instant } from "../model/time.ts";
-import { sameOr } from "../policy/by-object.ts";
+import { byObject, sameOr } from "../policy/by-object.ts";
 import type { Listed } from "../policy/container/ownership.ts";
 import { STARTING_SINCE } from "../policy/creations.ts";
 import { referencesToResolve } from "../policy/image/usage.ts";
 import { askAll } from "./calls.ts";
-import { readImageVolumes, volumesOf } from "./details.ts";
 import { PodLists } from "./pod-lists.ts";
 
 export interface ObservePorts {
@@ -26,8 +26,10 @@ export interface ObserveRequest {
   readonly logs: boolean;
 }
 
+type Resolutions = Snapshot["resolutions"];
+
 /** As last resolved; the same object while nothing changes, so that what is derived from it holds for the next pass. */
-const lastResolved = new WeakMap<RuntimeReader, ReadonlyMap<string, Resolution>>();
+const lastResolved = new WeakMap<RuntimeReader, Resolutions>();
 
 /** The node as one pass sees it: what one snapshot has shown, the next one expects. */
 export class Observer {
@@ -65,31 +67,21 @@ export class Observer {
       wantsLogs ? host.logs() : Promise.resolve(null),
       host.keepRules(),
     ]);
-    const known = { known: volumesOf(ledger.containers), supported: mountsImages(info) };
-    const [imageVolumes, filesystems] = await Promise.all([
-      readImageVolumes(runtime, { ...lists, ...known }, signal),
-      disk.filesystems(reported),
-    ]);
-    const pods = await host.pods(signal);
-    const facts = { runtime: info, ...lists, imageVolumes, pods };
-    const resolutions = await this.#resolve(referencesToResolve(facts), signal);
+    const filesystems = await disk.filesystems(reported);
+    const known = volumesOf(ledger.containers);
+    const uses = await this.#uses({ ...lists, runtime: info }, known, signal);
     const observedAt = host.clocks().wall;
-    const found = { clocks, observedAt, filesystems, logs, keep };
-    return { ...facts, ...found, resolutions };
+    return { ...lists, ...uses, runtime: info, clocks, observedAt, filesystems, logs, keep };
   }
 
   /**
-   * Lists again, within one pass, what can have changed since `previous`: images, containers, sandboxes, and what they
-   * refer to. Disks, logs, pods, keep rules and clocks are those of the pass, so nothing ages while it runs.
+   * Reads again, within one pass, what decides whether an image may go: lists, what they refer to, pods and keep rules.
+   * Disks, logs and clocks are those of the pass, so nothing ages while it runs.
    */
   async refresh(previous: Snapshot, signal: AbortSignal): Promise<Snapshot> {
-    const { runtime, host } = this.#ports;
-    const lists = await this.#lists(signal);
-    const known = { known: previous.imageVolumes, supported: mountsImages(previous.runtime) };
-    const imageVolumes = await readImageVolumes(runtime, { ...lists, ...known }, signal);
-    const facts = { ...previous, ...lists, imageVolumes };
-    const resolutions = await this.#resolve(referencesToResolve(facts), signal);
-    return readPodDirectories(host, { ...facts, resolutions });
+    const keep = await this.#ports.host.keepRules();
+    const now = { ...previous, ...(await this.#lists(signal)), keep };
+    return { ...now, ...(await this.#uses(now, previous.imageVolumes, signal)) };
   }
 
   async #lists(signal: AbortSignal): Promise<Pick<Snapshot, "images"> & Listed> {
@@ -98,27 +90,66 @@ export class Observer {
     return { images, ...(await this.pods.read(signal)) };
   }
 
-  /** Returns the previous object if nothing changed, so that results cached by it still hold. */
-  async #resolve(
-    references: readonly string[],
+  /** What the lists do not tell of the images in use. */
+  async #uses(
+    lists: Pick<Snapshot, "images" | "runtime"> & Listed,
+    known: VolumesByContainer,
     signal: AbortSignal,
-  ): Promise<ReadonlyMap<string, Resolution>> {
+  ): Promise<Pick<Snapshot, "imageVolumes" | "pods" | "resolutions">> {
+    const imageVolumes = await this.#imageVolumes(lists, known, signal);
+    const pods = await this.#ports.host.pods(signal);
+    const references = referencesToResolve({ ...lists, imageVolumes, pods });
+    return { imageVolumes, pods, resolutions: await this.#resolve(references, signal) };
+  }
+
+  /** Asks the runtime once for each container. If a call fails, that container's image volumes stay unknown. */
+  async #imageVolumes(
+    { containers, runtime: info }: Pick<Snapshot, "containers" | "runtime">,
+    known: VolumesByContainer,
+    signal: AbortSignal,
+  ): Promise<VolumesByContainer> {
+    const knownOf = (id: ContainerId): ImageVolumes | undefined => {
+      const before = known.get(id);
+      return before?.kind === "known" ? before : undefined;
+    };
+    if (containers.every(({ id }) => knownOf(id) !== undefined)) return known;
+    const unknown = mountsImages(info) ? undefined : UNSUPPORTED;
+    const volumes = new Map<ContainerId, ImageVolumes>();
+    for (const { id } of containers) {
+      const answer = knownOf(id) ?? unknown;
+      if (answer !== undefined) volumes.set(id, answer);
+    }
+    await askAll(
+      containers.filter(({ id }) => !volumes.has(id)),
+      async ({ id }) => {
+        const detail = await this.#ports.runtime.containerDetail(id, signal);
+        volumes.set(id, detail === null ? { kind: "gone" } : knownVolumes(detail.imageVolumes));
+      },
+      ({ id }, thrown) => {
+        if (signal.aborted) throw thrown;
+        volumes.set(id, { kind: "unknown", message: messageOf(thrown) });
+      },
+    );
+    return sameOr(known, volumes);
+  }
+
+  /** Returns the previous object if nothing changed, so that results cached by it still hold. */
+  async #resolve(references: readonly string[], signal: AbortSignal): Promise<Resolutions> {
     const { runtime } = this.#ports;
     const before = lastResolved.get(runtime) ?? new Map<string, Resolution>();
     const resolved = new Map<string, Resolution>();
-    const note = (reference: string, now: Resolution): void => {
-      const known = before.get(reference);
-      resolved.set(reference, known !== undefined && isSame(known, now) ? known : now);
-    };
     await askAll(
       references,
       async (reference) => {
-        const image = await runtime.imageStatus(reference, signal);
-        note(reference, image === null ? { kind: "absent" } : { kind: "image", id: image.id });
+        const id = (await runtime.imageStatus(reference, signal))?.id;
+        const known = before.get(reference);
+        const isSame = known?.kind === "image" && known.id === id;
+        const now = id === undefined ? ABSENT : { kind: "image" as const, id };
+        resolved.set(reference, isSame ? known : now);
       },
       (reference, thrown) => {
         if (signal.aborted) throw thrown;
-        note(reference, { kind: "unknown", message: messageOf(thrown) });
+        resolved.set(reference, { kind: "unknown", message: messageOf(thrown) });
       },
     );
     const resolutions = sameOr(before, resolved);
@@ -127,10 +158,27 @@ export class Observer {
   }
 }
 
-const isSame = (one: Resolution, other: Resolution): boolean =>
-  one.kind === "image"
-    ? other.kind === "image" && other.id === one.id
-    : one.kind === "absent" && other.kind === "absent";
+const ABSENT: Resolution = { kind: "absent" };
+
+/**
+ * By container: from the ledger, or from an earlier snapshot of the same pass. The map is returned again if it has all that
+ * is listed, so that results cached by it still hold.
+ */
+type VolumesByContainer = Snapshot["imageVolumes"];
+
+const volumesOf = byObject((containers: Ledger["containers"]) => {
+  const volumes = new Map<ContainerId, ImageVolumes>();
+  for (const [id, { imageVolumes }] of containers)
+    if (imageVolumes !== null) volumes.set(id, knownVolumes(imageVolumes));
+  return volumes;
+});
+
+/** Nearly every container has none, so they share one object. */
+const NO_VOLUMES: ImageVolumes = { kind: "known", references: [] };
+const UNSUPPORTED: ImageVolumes = { kind: "unsupported" };
+
+const knownVolumes = (references: readonly string[]): ImageVolumes =>
+  references.length === 0 ? NO_VOLUMES : { kind: "known", references };
 
 /** Fails whoever decided without the figures of a filesystem, and went on with the rest; `null`: none lacks them. */
 export function unmeasuredIn({ filesystems }: Pick<Snapshot, "filesystems">): HostError | null {

@@ -16,9 +16,7 @@ import type { Snapshot } from "../model/snapshot.ts";
 import { duration, type Instant, plus, toRfc3339 } from "../model/time.ts";
 import { unjudged } from "../policy/container/containers.ts";
 import type { Parts } from "../policy/facts.ts";
-import { waitsForPods } from "../policy/image/judge.ts";
 import { forgetRemoved } from "../policy/remember.ts";
-import { remainingPurpose } from "../policy/selection.ts";
 import type { Announcer } from "./announcer.ts";
 import { impatient } from "./calls.ts";
 import { freshNode } from "./fresh-lists.ts";
@@ -27,7 +25,7 @@ import { imageEvents } from "./pass-warnings.ts";
 import type { Engine, Seen } from "./ports.ts";
 import { observerOf, prepare, type Prepared, type PrepareRequest, seenOf } from "./prepare.ts";
 import { removeContainers } from "./remove-containers.ts";
-import { removeImages } from "./remove-images.ts";
+import { noImages, removeImages } from "./remove-images.ts";
 import { StartingWait } from "./starting-wait.ts";
 
 export interface PassRequest {
@@ -79,7 +77,6 @@ class RunningPass {
   readonly #startedAt: Instant;
   readonly #startNs: bigint;
   #prepared: Prepared | null = null;
-  #plan: Plan = { containers: null, images: null };
   #containers: ContainerOutcome | null = null;
   #images: ImageOutcome | null = null;
 
@@ -100,23 +97,22 @@ class RunningPass {
     const { dryRun, kind, purpose, containers, images } = this.#request;
     this.#engine.journal.passStarted({ id: this.#id, kind, purpose, startedAt: this.#startedAt });
     try {
-      const prepared = await this.#decide({ containers, images });
+      const prepared = await this.#prepare();
       this.#prepared = prepared;
-      this.#plan = prepared.plan;
       if (dryRun) this.#recordDryRun(prepared.plan);
       else if (purpose.kind === "pressure" && !this.#engine.policy.containersFirst) {
         await this.#removeImages(prepared);
         await this.#removeContainers(prepared);
       } else {
         await this.#removeContainers(prepared);
-        await this.#removeImages(await this.#decideAgain(prepared));
+        await this.#removeImages(prepared);
       }
       return this.#record(unmeasuredIn(prepared.snapshot));
     } catch (thrown) {
       if (!this.#stop.aborted) return this.#record(thrown);
       // What was cancelled on request has not failed.
       if (containers !== "none") this.#containers ??= { ...NO_CONTAINERS, end: "stopped" };
-      if (images) this.#images ??= { ...noImages(this.#plan), end: "stopped" };
+      if (images) this.#images ??= noImages(this.#plan.images, "stopped");
       return this.#record(null);
     }
   }
@@ -125,56 +121,21 @@ class RunningPass {
     return this.#engine.observe.host.clocks().wall;
   }
 
-  /** Observes the node, remembers what it saw, and decides; waits for pods that are starting. */
-  async #decide(parts: Parts, purpose = this.#request.purpose): Promise<Prepared> {
-    const { dryRun, evictions, pressureTargets = [], kind } = this.#request;
-    const { passes } = this.#engine;
-    const run = { observer: this.#observer, signal: this.#stop };
-    const wanted = {
+  /** Observes the node, remembers what it saw, and decides. */
+  #prepare(): Promise<Prepared> {
+    const { dryRun, evictions, pressureTargets = [], kind, purpose } = this.#request;
+    const { containers, images } = this.#request;
+    const request = {
       purpose,
-      parts,
+      parts: { containers, images },
       evictions,
       pressureTargets,
       remembers: !dryRun,
       // Each command tries anew.
-      paused: kind === "gc" ? new Map() : passes.paused(),
+      paused: kind === "gc" ? new Map() : this.#engine.passes.paused(),
     };
-    const decide = () =>
-      prepare(this.#engine, { ...wanted, awaited: this.#starting.awaited() }, run);
-    const prepared = await decide();
-    if (dryRun) return prepared;
-    // Containers are collected first.
-    const isFirst = parts.containers === "none" || purpose.kind === "pressure";
-    if (!isFirst || !waitsForPods(prepared.plan)) return prepared;
-    await this.#untilStarted(prepared.snapshot);
-    return decide();
-  }
-
-  async #untilStarted(first: Snapshot): Promise<Snapshot> {
-    let previous = first;
-    return this.#starting.untilStarted(first, async () => {
-      previous = await this.#observer.refresh(previous, this.#stop);
-      return previous;
-    });
-  }
-
-  /**
-   * If containers were collected first, observes the node again and keeps the part of the first plan that still holds:
-   * nothing outside the plan made at the start is removed.
-   */
-  async #decideAgain(first: Prepared): Promise<Prepared> {
-    if (first.plan.images === null || first.plan.containers === null) return first;
-    const waits = waitsForPods(first.plan);
-    if (!waits && !hasTried(this.#containers)) return first;
-    const purpose = remainingPurpose(this.#request.purpose, first.plan.images);
-    const again = await this.#decide({ containers: "none", images: true }, purpose);
-    const { images } = again.plan;
-    if (images === null) return again;
-    const planned = new Set(first.plan.images.candidates.map((candidate) => candidate.image.id));
-    // A plan that had to wait for pods has no candidates yet, so the one after the wait counts as the first.
-    const candidates = images.candidates.filter(({ image }) => waits || planned.has(image.id));
-    this.#plan = { containers: first.plan.containers, images: { ...images, candidates } };
-    return { ...again, plan: this.#plan };
+    const run = { observer: this.#observer, signal: this.#stop };
+    return prepare(this.#engine, request, run);
   }
 
   async #removeContainers(prepared: Prepared): Promise<void> {
@@ -225,17 +186,16 @@ class RunningPass {
     const { images: plan } = prepared.plan;
     if (plan === null) return;
     if (this.#stop.aborted) {
-      this.#images = { ...noImages(prepared.plan), end: "stopped" };
+      this.#images = noImages(plan, "stopped");
       return;
     }
     const engine = this.#engine;
-    const { snapshot: first, listedNs } = prepared;
-    const observer = this.#observer;
     const fresh = freshNode({
       engine,
-      observer,
-      first,
-      listedNs,
+      observer: this.#observer,
+      first: prepared.snapshot,
+      // What containers used may be unused once they are removed.
+      listedNs: this.#hasTriedContainers() ? null : prepared.listedNs,
       signal: this.#stop,
     });
     this.#images = await removeImages({
@@ -245,10 +205,10 @@ class RunningPass {
       facts: prepared,
       now: () => this.#now(),
       look: async () => {
-        const node = await fresh.get();
         // Containers may start between two lists.
-        const starting = await readPodDirectories(engine.observe.host, node);
-        await this.#starting.untilStarted(starting, () => fresh.again());
+        const starting = async (node: Snapshot) => readPodDirectories(engine.observe.host, node);
+        const first = await starting(await fresh.get());
+        await this.#starting.untilStarted(first, async () => starting(await fresh.again()));
         return fresh.value;
       },
       stop: this.#stop,
@@ -258,10 +218,19 @@ class RunningPass {
     engine.stepDone?.();
   }
 
-  #recordDryRun(plan: Plan): void {
-    this.#containers =
-      plan.containers === null ? null : { ...NO_CONTAINERS, errors: unjudged(plan.containers) };
-    this.#images = plan.images === null ? null : noImages(plan);
+  /** Whether the pass removed any container or sandbox, or at least tried. */
+  #hasTriedContainers(): boolean {
+    const { containers = [], sandboxes = [] } = this.#containers ?? {};
+    return containers.length + sandboxes.length > 0;
+  }
+
+  #recordDryRun({ containers, images }: Plan): void {
+    if (containers !== null) this.#containers = { ...NO_CONTAINERS, errors: unjudged(containers) };
+    if (images !== null) this.#images = noImages(images, "dry-run");
+  }
+
+  get #plan(): Plan {
+    return this.#prepared?.plan ?? { containers: null, images: null };
   }
 
   #record(failure: unknown): PassEnd {
@@ -306,11 +275,6 @@ function makePassId(now: Instant): PassId {
   return passId(`${stamp}Z-${random.toString(16).padStart(6, "0")}`);
 }
 
-/** Whether anything was removed, or at least tried. */
-const hasTried = (outcome: ContainerOutcome | null): boolean =>
-  outcome !== null &&
-  [...outcome.containers, ...outcome.sandboxes].some((item) => item.result.kind !== "skipped");
-
 const containerPath = ({ filesystems }: Snapshot): string | null =>
   (
     filesystems.find(({ roles }) => roles.includes("containerfs")) ??
@@ -325,23 +289,3 @@ const NO_CONTAINERS: ContainerOutcome = {
   measuredFreedBytes: null,
   errors: [],
 };
-
-function noImages(plan: Plan): ImageOutcome {
-  const wanted = (plan.images?.targets ?? []).flatMap((target) =>
-    "wantedBytes" in target ? [target.wantedBytes] : [],
-  );
-  const [usage] = plan.images?.usage ?? [];
-  const available = usage?.filesystem.availableBytes ?? null;
-  return {
-    end: "dry-run",
-    items: [],
-    wantedBytes: wanted[0] ?? null,
-    reportedFreedBytes: 0n,
-    measuredFreedBytes: 0n,
-    availableBefore: available,
-    availableAfter: available,
-    capacityBytes: usage?.filesystem.capacityBytes ?? null,
-    error: null,
-    ghosts: [],
-  };
-}

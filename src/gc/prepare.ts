@@ -1,27 +1,29 @@
 /** From observation to plan: observe, remember, decide. Removes nothing; every command uses it. */
 
-import type { Ledger } from "../model/ledger.ts";
+import type { ImageId } from "../model/ids.ts";
+import type { ImageOrigin, ImageRecord, Ledger } from "../model/ledger.ts";
 import type { Plan } from "../model/plan.ts";
-import type { Snapshot } from "../model/snapshot.ts";
+import type { RuntimeReader } from "../model/ports.ts";
+import type { Image, Snapshot } from "../model/snapshot.ts";
+import { instant, watched as watchedAt } from "../model/time.ts";
 import { ageNow } from "../policy/age-clock.ts";
 import type { Facts } from "../policy/facts.ts";
 import { compileKeepRules, unmatchedKeepRules } from "../policy/keep/keep.ts";
 import { rememberOrigins } from "../policy/origins.ts";
 import { metTargets } from "../policy/pressure/thresholds.ts";
-import { forgetRemoved, forgetUnlisted, seeImages } from "../policy/remember.ts";
-import { readOrigins } from "./details.ts";
+import { forgetUnlisted, seeImages } from "../policy/remember.ts";
+import { askAll } from "./calls.ts";
 import { Observer, readPodDirectories } from "./observe.ts";
 import type { ReadEngine, Seen } from "./ports.ts";
 
-export interface PrepareRequest extends Pick<
-  Facts,
-  "purpose" | "parts" | "pressureTargets" | "awaited" | "paused"
-> {
+export interface PrepareRequest extends Pick<Facts, "purpose" | "parts" | "pressureTargets"> {
+  /** Absent: no disk is paused. */
+  readonly paused?: Facts["paused"];
   /** For a single pass: eviction thresholds that this observation meets are targets too. */
   readonly evictions?: boolean | undefined;
   /** Whether to read the layers of all images, even if they decide nothing. */
   readonly allLayers?: boolean;
-  /** Whether to store what was seen in the ledger; read-only commands do not. */
+  /** Whether to store what was seen in the ledger; what is only shown is not stored. */
   readonly remembers: boolean;
 }
 
@@ -44,13 +46,17 @@ export async function prepare(
   run: PrepareRun,
 ): Promise<Prepared> {
   const { observer, signal } = run;
-  const { purpose, parts, awaited, paused, evictions } = request;
-  const listedNs = engine.timer.monotonicNs();
-  const snapshot = await look(engine, { observer, logs: parts.containers !== "none" }, signal);
+  const { purpose, parts, paused = new Map(), evictions, pressureTargets, remembers } = request;
+  const { observe, memory, policy, timer } = engine;
+  const listedNs = timer.monotonicNs();
+  const logs = parts.containers !== "none";
+  let snapshot = await observer.observe({ ledger: memory.current(), logs }, signal);
+  // A plan that is shown names the pods that are starting; a pass looks for them before each removal.
+  if (!remembers && parts.images) snapshot = await readPodDirectories(observe.host, snapshot);
   engine.stepDone?.();
-  forgetGoing(engine, observer);
   const ledger = rememberNode(engine, snapshot, request);
   const limits = engine.limits();
+  const met = { limits: limits.pressure, filesystems: snapshot.filesystems };
   const facts: Facts = {
     snapshot,
     ledger,
@@ -58,41 +64,21 @@ export async function prepare(
     purpose,
     parts,
     hold: engine.hold(),
-    pressureTargets:
-      evictions === true
-        ? metTargets({ limits: limits.pressure, filesystems: snapshot.filesystems })
-        : request.pressureTargets,
-    awaited,
+    pressureTargets: evictions === true ? metTargets(met) : pressureTargets,
     paused,
     last: engine.passes.last(),
   };
-  const plan = engine.policy.decide(facts);
-  const prepared = await withStarting(engine, { ...facts, plan, listedNs }, request);
+  const prepared = { ...facts, plan: policy.decide(facts), listedNs };
   engine.stepDone?.();
-  if (!engine.policy.knowsLayers || !needsLayers(prepared, request)) return prepared;
-  return withLayers(engine, { prepared, request }, run);
-}
-
-/**
- * The same plan with the pods that are starting. Only what would be removed can be held up; commands that show a plan show
- * the block in any case.
- */
-async function withStarting(
-  engine: ReadEngine,
-  prepared: Prepared,
-  { remembers }: PrepareRequest,
-): Promise<Prepared> {
-  const { images } = prepared.plan;
-  if (images === null || (images.candidates.length === 0 && remembers)) return prepared;
-  const snapshot = await readPodDirectories(engine.observe.host, prepared.snapshot);
-  return decidedAgain(engine, { ...prepared, snapshot });
+  if (!policy.knowsLayers || !needsLayers(prepared, request)) return prepared;
+  return withLayers(engine, { prepared, request }, signal);
 }
 
 /** The plan by what was learned since it was made. */
-export const decidedAgain = <Of extends Facts>(
-  { policy }: Pick<ReadEngine, "policy">,
-  facts: Of,
-): Of => ({ ...facts, plan: policy.decide(facts) });
+const decidedAgain = <Of extends Facts>({ policy }: Pick<ReadEngine, "policy">, facts: Of): Of => ({
+  ...facts,
+  plan: policy.decide(facts),
+});
 
 function replaceIfChanged(
   { memory }: Pick<ReadEngine, "memory">,
@@ -101,47 +87,6 @@ function replaceIfChanged(
   const before = memory.current();
   const after = learn(before);
   if (after !== before) memory.replace(after);
-}
-
-/**
- * Under pressure no call is made that a removal would have to wait for; if no image may be removed, layers decide
- * nothing.
- */
-function needsLayers(prepared: Prepared, request: PrepareRequest): boolean {
-  const { images } = prepared.plan;
-  const { origins } = prepared.ledger;
-  if (request.purpose.kind === "pressure") return false;
-  if (prepared.snapshot.images.every(({ id }) => origins.has(id))) return false;
-  // Build dates come with them, which decide the order of images of equal age; one that is removed by hand has none.
-  const isByHand = request.remembers && request.purpose.kind === "all-unused";
-  return request.allLayers === true || (images?.candidates.length ?? 0) > Number(isByHand);
-}
-
-/** The same plan with the layers of images that detection has not read yet. */
-async function withLayers(
-  engine: ReadEngine,
-  { prepared, request }: { readonly prepared: Prepared; readonly request: PrepareRequest },
-  { signal }: PrepareRun,
-): Promise<Prepared> {
-  const { images } = prepared.snapshot;
-  const known = prepared.ledger.origins;
-  const read = await readOrigins(engine.observe.runtime, { images, known }, signal);
-  if (read.origins.size === 0) return prepared;
-  const { origins } = read;
-  const learn = (ledger: Ledger): Ledger => ({
-    ...ledger,
-    ...rememberOrigins(ledger, images, origins),
-  });
-  if (request.remembers) replaceIfChanged(engine, learn);
-  return decidedAgain(engine, { ...prepared, ledger: learn(prepared.ledger) });
-}
-
-/** Under pressure the pass removes containers meanwhile; these have not vanished. */
-function forgetGoing({ memory }: ReadEngine, { pods: { removed } }: Observer): void {
-  if (removed.size === 0) return;
-  const before = memory.current();
-  const remaining = [...before.containers.keys()].filter((id) => !removed.has(id)).length;
-  memory.replace(forgetRemoved(before, { containers: [...removed], sandboxes: [], remaining }));
 }
 
 /** Starts from the newest ledger and stores the result at once, so that nothing recorded by another loop is lost. */
@@ -155,17 +100,6 @@ function rememberNode(
   if (remembers) memory.replace(ledger);
   return ledger;
 }
-
-/** Detection: one observation, recorded in the ledger, without deciding or removing anything. */
-export async function detect(engine: ReadEngine, signal: AbortSignal): Promise<Seen> {
-  const observer = observerOf(engine);
-  const snapshot = await look(engine, { observer, logs: false }, signal);
-  rememberNode(engine, snapshot, { parts: IMAGES_ONLY, remembers: true });
-  engine.memory.save();
-  return seenOf(snapshot);
-}
-
-const IMAGES_ONLY: Facts["parts"] = { containers: "none", images: true };
 
 /** An observer whose lists of images drop the records of those that they lack. */
 export const observerOf = (engine: ReadEngine): Observer =>
@@ -186,13 +120,108 @@ export function seeListed(
   });
 }
 
-async function look(
-  engine: ReadEngine,
-  { observer, logs }: { readonly observer: Observer; readonly logs: boolean },
+/** Detection: one observation, recorded in the ledger, without deciding or removing anything. */
+export async function detect(engine: ReadEngine, signal: AbortSignal): Promise<Seen> {
+  const { memory } = engine;
+  const request = { ledger: memory.current(), logs: false };
+  const snapshot = await observerOf(engine).observe(request, signal);
+  rememberNode(engine, snapshot, { parts: { containers: "none", images: true }, remembers: true });
+  memory.save();
+  return seenOf(snapshot);
+}
+
+// Layers
+
+/** Reads the layers of new images between passes, so that no removal waits for them. */
+export async function readLayers(
+  { policy, memory, observe }: Pick<ReadEngine, "policy" | "memory" | "observe">,
   signal: AbortSignal,
-): Promise<Snapshot> {
-  const ledger = engine.memory.current();
-  return observer.observe({ ledger, logs }, signal);
+): Promise<void> {
+  if (!policy.knowsLayers) return;
+  const imagesOf = ({ images }: Ledger) => Array.from(images.keys(), (id) => ({ id }));
+  const before = memory.current();
+  const unknown = imagesOf(before).filter(({ id }) => !before.origins.has(id));
+  const read = await readOrigins(observe.runtime, unknown, signal);
+  const now = memory.current();
+  if (read.size > 0) memory.replace({ ...now, ...rememberOrigins(now, imagesOf(now), read) });
+}
+
+/**
+ * Under pressure no call is made that a removal would have to wait for; if no image may be removed, layers decide
+ * nothing.
+ */
+function needsLayers({ plan, ledger, snapshot }: Prepared, request: PrepareRequest): boolean {
+  if (request.purpose.kind === "pressure") return false;
+  if (snapshot.images.every(({ id }) => ledger.origins.has(id))) return false;
+  // Build dates come with them, which decide the order of images of equal age; one that is removed by hand has none.
+  const isByHand = request.remembers && request.purpose.kind === "all-unused";
+  return request.allLayers === true || (plan.images?.candidates.length ?? 0) > Number(isByHand);
+}
+
+/** The same plan with the layers of images that detection has not read yet. */
+async function withLayers(
+  engine: ReadEngine,
+  { prepared, request }: { readonly prepared: Prepared; readonly request: PrepareRequest },
+  signal: AbortSignal,
+): Promise<Prepared> {
+  const { images } = prepared.snapshot;
+  const unknown = images.filter(({ id }) => !prepared.ledger.origins.has(id));
+  const read = await readOrigins(engine.observe.runtime, unknown, signal);
+  if (read.size === 0) return prepared;
+  const learn = (ledger: Ledger): Ledger => ({
+    ...ledger,
+    ...rememberOrigins(ledger, images, read),
+  });
+  if (request.remembers) replaceIfChanged(engine, learn);
+  return decidedAgain(engine, { ...prepared, ledger: learn(prepared.ledger) });
+}
+
+/** Layers and build date of these images. If a call fails, that image stays unknown until the next look. */
+async function readOrigins(
+  runtime: Pick<RuntimeReader, "imageOrigin">,
+  images: readonly Pick<Image, "id">[],
+  signal: AbortSignal,
+): Promise<ReadonlyMap<ImageId, ImageOrigin>> {
+  const origins = new Map<ImageId, ImageOrigin>();
+  await askAll(
+    [...new Set(images.map(({ id }) => id))],
+    async (id) => {
+      const origin = await runtime.imageOrigin(id, signal);
+      if (origin !== null) origins.set(id, origin);
+    },
+    (_, thrown) => {
+      if (signal.aborted) throw thrown;
+    },
+  );
+  return origins;
+}
+
+// Read-only commands
+
+export type ReadOnlyPass = Pick<PrepareRequest, "purpose" | "parts" | "allLayers" | "evictions">;
+
+/** What `gc` would plan now. The observation counts as its pass would, but nothing is stored. */
+export const readOnlyPass = (
+  engine: ReadEngine,
+  pass: ReadOnlyPass,
+  signal: AbortSignal,
+): Promise<Prepared> =>
+  prepare(
+    engine,
+    { ...pass, pressureTargets: [], remembers: false },
+    { observer: new Observer(engine.observe), signal },
+  );
+
+/** The plan as if every image had reached the minimum age: what a new ledger waits for. */
+export function asIfOldEnough(engine: ReadEngine, prepared: Prepared): Prepared {
+  const { minimumAge } = prepared.limits.images;
+  const old = (record: ImageRecord): ImageRecord => ({
+    ...record,
+    firstSeenAt: instant(record.firstSeenAt - minimumAge),
+    firstSeenWatched: watchedAt(record.firstSeenWatched - minimumAge),
+  });
+  const images = new Map([...prepared.ledger.images].map(([id, record]) => [id, old(record)]));
+  return decidedAgain(engine, { ...prepared, ledger: { ...prepared.ledger, images } });
 }
 
 export const seenOf = (snapshot: Snapshot): Seen => ({

@@ -1,6 +1,6 @@
 /**
  * Removes one container: checks it, stops it if its state is unknown, removes it, then its logs. Removes one sandbox:
- * checks it, stops it, removes it.
+ * checks it, stops it, removes it. Deletes the log directory of one deleted pod, or one link to a log that no longer exists.
  */
 
 import { failureCode, messageOf, wasUnanswered } from "../model/errors.ts";
@@ -20,8 +20,12 @@ import type {
   RuntimeWriter,
   SandboxDetail,
 } from "../model/ports.ts";
-import type { ContainerRemoveReason, SandboxRemoveReason } from "../model/reason.ts";
-import type { Container, Sandbox } from "../model/snapshot.ts";
+import type {
+  ContainerRemoveReason,
+  LogRemoveReason,
+  SandboxRemoveReason,
+} from "../model/reason.ts";
+import type { Container, DanglingLogLink, PodLogDirectory, Sandbox } from "../model/snapshot.ts";
 import type { Listed } from "../policy/container/ownership.ts";
 import type { PodLists } from "./pod-lists.ts";
 import type { Engine } from "./ports.ts";
@@ -152,7 +156,7 @@ async function othersResult(
   }
 }
 
-export const GIVEN_UP: RemovalResult = { kind: "skipped", what: "the pass was stopped" };
+const GIVEN_UP: RemovalResult = { kind: "skipped", what: "the pass was stopped" };
 
 /** Why the container is no longer the one that was decided on; `null` if it is. */
 function changed(container: Container, detail: ContainerDetail): string | null {
@@ -216,5 +220,36 @@ export async function removeSandbox(
       detail === null || (await runtime.sandboxDetail(id, signal)) !== null;
     const result = step === "status" ? null : await othersResult(thrown, isThere);
     return ended(result ?? failedStep(step, thrown), wasUnanswered(thrown));
+  }
+}
+
+/** Never rejects. `signal` ends it early; the next pass deletes the rest. */
+export async function removePodLogs(
+  directory: PodLogDirectory,
+  reason: LogRemoveReason,
+  { logs, signal }: { readonly logs: LogRemover; readonly signal: AbortSignal },
+): Promise<LogItem> {
+  const item = { kind: "pod-logs", entry: directory.entry, reason, bytes: 0n } as const;
+  try {
+    const files = await logs.removePodLogs(directory, signal);
+    if (files === null) return { ...item, result: { kind: "already-gone" } };
+    const { bytes, failure, isStopped } = files;
+    if (failure !== undefined) return { ...item, result: failedStep("remove", failure), bytes };
+    return { ...item, result: isStopped === true ? GIVEN_UP : { kind: "removed" }, bytes };
+  } catch (thrown) {
+    return { ...item, result: failedStep("remove", thrown) };
+  }
+}
+
+/** Never rejects. */
+export async function removeLink(link: DanglingLogLink, logs: LogRemover): Promise<LogItem> {
+  const reason = { kind: "container-gone" } as const;
+  const item = { kind: "log-link", entry: link.entry, reason, bytes: 0n } as const;
+  try {
+    const removed = await logs.removeLink(link);
+    const kept = { kind: "skipped", what: "it is gone, or dangles no more" } as const;
+    return { ...item, result: removed ? { kind: "removed" } : kept };
+  } catch (thrown) {
+    return { ...item, result: failedStep("remove", thrown) };
   }
 }

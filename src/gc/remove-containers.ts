@@ -1,26 +1,24 @@
 /** Removes dead containers by a plan that is decided again on fresh lists: containers, then sandboxes, then logs without users. */
 
 import { messageOf } from "../model/errors.ts";
+import type { ContainerId } from "../model/ids.ts";
 import type { ContainerItem, ContainerOutcome, LogItem, SandboxItem } from "../model/pass.ts";
 import type { ContainerPlan } from "../model/plan.ts";
+import type { DanglingLogLink } from "../model/snapshot.ts";
 import { unjudged } from "../policy/container/containers.ts";
+import type { Listed } from "../policy/container/ownership.ts";
 import { UNANSWERED_MAX } from "./calls.ts";
-import {
-  Ended,
-  type FreshContainerPlan,
-  freshContainerPlan,
-  linkKey,
-} from "./fresh-container-plan.ts";
-import type { Fresh } from "./fresh-lists.ts";
+import { Fresh } from "./fresh-lists.ts";
 import {
   type ContainerExecution,
   type ContainerRemoval,
   removeContainer,
   type Removed,
+  removeLink,
+  removePodLogs,
   removeSandbox,
   untouchedLogs,
 } from "./remove-container.ts";
-import { removeLink, removePodLogs } from "./remove-logs.ts";
 
 interface Call {
   readonly unanswered: boolean;
@@ -40,6 +38,8 @@ class ContainerRemovals {
   readonly #logs: LogItem[] = [];
   readonly #errors: Set<string>;
   readonly #removed = new Set<string>();
+  /** What could not be removed within the last day, before this pass. */
+  readonly #last: ReadonlySet<string>;
 
   constructor(execution: ContainerExecution) {
     const { plan } = execution;
@@ -48,6 +48,7 @@ class ContainerRemovals {
     this.#execution = { ...execution, logs };
     this.#fresh = freshContainerPlan(execution);
     this.#errors = new Set(unjudged(plan));
+    this.#last = execution.passes.last();
   }
 
   async run(): Promise<ContainerOutcome> {
@@ -63,14 +64,17 @@ class ContainerRemovals {
 
   async #removeAll(): Promise<ContainerOutcome["end"]> {
     try {
-      await this.#removeContainers();
+      await this.#removeContainers(false);
       await this.#listAgain();
       this.#reportGhosts();
-      await this.#removeSandboxes();
+      await this.#removeSandboxes(false);
       if (this.#sandboxes.length > 0) await this.#listAgain();
       await this.#removePodLogs();
       if (this.#logs.length > 0) await this.#listAgain();
       await this.#removeLinks();
+      // What could not be removed goes last for a day, so that what hangs holds up nothing else.
+      await this.#removeContainers(true);
+      await this.#removeSandboxes(true);
       return "done";
     } catch (thrown) {
       if (!(thrown instanceof Ended)) throw thrown;
@@ -79,12 +83,13 @@ class ContainerRemovals {
     }
   }
 
-  async #removeContainers(): Promise<void> {
-    const planned = this.#execution.plan.containers.flatMap((one) =>
-      one.decision.kind === "remove" ? [{ planned: one, reason: one.decision.reason }] : [],
+  async #removeContainers(isLast: boolean): Promise<void> {
+    const planned = this.#execution.plan.containers.flatMap((one): readonly ContainerRemoval[] =>
+      one.decision.kind === "remove" && this.#last.has(one.container.id) === isLast
+        ? [{ planned: one, reason: one.decision.reason }]
+        : [],
     );
-    const containerIdOf = ({ planned: { container } }: ContainerRemoval): string => container.id;
-    await this.#stage("containers", this.#lastLast(planned, containerIdOf), async (removal) => {
+    await this.#stage("containers", planned, async (removal) => {
       const { container } = removal.planned;
       const why = (): string | undefined => this.#fresh.value.vetoes.get(container.id);
       if (!(await this.#mayBegin(() => why() === undefined))) {
@@ -125,12 +130,13 @@ class ContainerRemovals {
     this.#execution.done(item);
   }
 
-  async #removeSandboxes(): Promise<void> {
+  async #removeSandboxes(isLast: boolean): Promise<void> {
     const planned = this.#fresh.value.plan.sandboxes.flatMap(({ sandbox, decision }) =>
-      decision.kind === "remove" ? [{ sandbox, reason: decision.reason }] : [],
+      decision.kind === "remove" && this.#last.has(sandbox.id) === isLast
+        ? [{ sandbox, reason: decision.reason }]
+        : [],
     );
-    const ordered = this.#lastLast(planned, ({ sandbox }) => sandbox.id);
-    await this.#stage("sandboxes", ordered, async ({ sandbox, reason }) => {
+    await this.#stage("sandboxes", planned, async ({ sandbox, reason }) => {
       const { id } = sandbox;
       const mayGo = (): boolean => this.#fresh.value.going.has(id);
       if (!(await this.#mayBegin(mayGo))) return null;
@@ -155,15 +161,6 @@ class ContainerRemovals {
     for (const link of this.#fresh.value.plan.links)
       if (await this.#mayBegin(() => this.#fresh.value.going.has(linkKey(link))))
         this.#record(this.#logs, await removeLink(link, logs));
-  }
-
-  /** What could not be removed goes last for a day. */
-  #lastLast<T>(items: readonly T[], idOf: (item: T) => string): readonly T[] {
-    const last = this.#execution.passes.last();
-    return [
-      ...items.filter((item) => !last.has(idOf(item))),
-      ...items.filter((item) => last.has(idOf(item))),
-    ];
   }
 
   /** One after the other. `work` returns what came of the call; `null` if there was none, or an answer. */
@@ -240,4 +237,82 @@ class ContainerRemovals {
 function nothingToDo({ containers, sandboxes, podLogs, links }: ContainerPlan): boolean {
   const planned = [...containers, ...sandboxes, ...podLogs];
   return links.length === 0 && planned.every(({ decision }) => decision.kind === "keep");
+}
+
+// The plan on the newest lists, which are read again when they are too old to act on
+
+interface FreshContainerPlan {
+  readonly plan: ContainerPlan;
+  readonly lists: Listed;
+  /** Why containers are kept, although the first plan removes them. */
+  readonly vetoes: ReadonlyMap<ContainerId, string>;
+  /** IDs of sandboxes, entries of log directories and keys of links that are still to be removed. */
+  readonly going: ReadonlySet<string>;
+}
+
+/** Reading it throws `Ended` if the lists fail. */
+function freshContainerPlan(execution: ContainerExecution): Fresh<FreshContainerPlan> {
+  const { plan, timer, listedNs, lists, decideAgain, signal } = execution;
+  const containers = plan.containers.map(({ container }) => container);
+  const sandboxes = plan.sandboxes.map(({ sandbox }) => sandbox);
+  const planned = {
+    plan,
+    lists: { containers, sandboxes },
+    vetoes: new Map(),
+    going: new Set<string>(),
+  };
+  const read = async (): Promise<FreshContainerPlan> => {
+    if (signal.aborted) throw new Ended("stopped");
+    const listed = await lists.read(signal).catch((thrown: unknown) => {
+      if (signal.aborted) throw new Ended("stopped");
+      throw new Ended(
+        "observation-failed",
+        `the rest is kept, because it cannot be listed again: ${messageOf(thrown)}`,
+      );
+    });
+    const now = await decideAgain(listed);
+    if (signal.aborted) throw new Ended("stopped");
+    return { plan: now, lists: listed, vetoes: vetoesOf(now), going: goingOf(now, listed) };
+  };
+  return new Fresh(timer, read, { value: planned, startNs: listedNs });
+}
+
+/**
+ * Why the newer decision forbids what was planned. Limits met since then do not count, because this pass's own
+ * removals met them.
+ */
+function vetoesOf({ containers }: ContainerPlan): ReadonlyMap<ContainerId, string> {
+  const kept = containers.flatMap(({ container: { id }, decision }) =>
+    decision.kind === "keep" && decision.reason.kind !== "within-limits"
+      ? [[id, `it is kept now: ${decision.reason.kind}`] as const]
+      : [],
+  );
+  return new Map(kept);
+}
+
+/** A sandbox that contains a container is never removed, because its container would go with it. */
+function goingOf({ sandboxes, podLogs, links }: ContainerPlan, lists: Listed): ReadonlySet<string> {
+  const held = new Set(lists.containers.map(({ sandboxId }) => sandboxId));
+  const going = sandboxes.filter(
+    ({ sandbox, decision }) => decision.kind === "remove" && !held.has(sandbox.id),
+  );
+  const logs = podLogs.filter(({ decision }) => decision.kind === "remove");
+  return new Set([
+    ...going.map(({ sandbox }): string => sandbox.id),
+    ...logs.map(({ directory }) => directory.entry),
+    ...links.map(linkKey),
+  ]);
+}
+
+/** Apart from those of pods' directories. */
+const linkKey = ({ entry }: DanglingLogLink): string => `link ${entry}`;
+
+/** Ends the pass. `message`: for the outcome; "" if `end` says everything. */
+class Ended extends Error {
+  readonly end: ContainerOutcome["end"];
+
+  constructor(end: ContainerOutcome["end"], message = "") {
+    super(message);
+    this.end = end;
+  }
 }

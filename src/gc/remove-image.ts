@@ -6,7 +6,8 @@
  *    for a runtime without space: CRI-O loses the image then and keeps its layers.
  * 3. Success, but the image still exists: a ghost. crigc tries no other name of it: CRI-O removes none of a read-only store
  *    by one, and would then list the image twice.
- * 4. Error, and the image still exists: failed, or busy if somebody else is removing it. The record is restored.
+ * 4. Error, and the image still exists: failed, or busy if somebody else is removing it. The record is restored, unless no
+ *    answer came: the runtime may still remove it, and what is pulled then is new.
  * 5. Both calls are refused: failed. A corrupt image, for which a runtime does neither, must not keep the others.
  * 6. If `ImageStatus` fails in another way, the result is unknown, and the pass ends.
  */
@@ -44,13 +45,10 @@ export async function removeImage(
   forget(memory, id);
   const failure = await failureOf(() => removing.writer.removeImage(id));
   const removed = await verified(removing, id, failure);
-  const mayBeGone = removed.kind === "gone" || removed.kind === "busy";
-  if (mayBeGone || (removed.kind === "unseen" && failure === null)) {
-    // An observation may have happened while the answer was pending.
-    forget(memory, id);
-  } else if (before !== undefined) {
-    memory.replace(recallImage(memory.current(), id, before));
-  }
+  const hasStayed = ["ghost", "failed"].includes(removed.kind) && !removed.isUnanswered;
+  // An observation may have happened while the answer was pending.
+  if (!hasStayed) forget(memory, id);
+  else if (before !== undefined) memory.replace(recallImage(memory.current(), id, before));
   return removed;
 }
 

@@ -15,8 +15,9 @@ import {
 import type { ImageCandidate, ImagePlan } from "../model/plan.ts";
 import type { CommitFilesystem, DiskReader, RuntimeReader, Timer } from "../model/ports.ts";
 import type { ImageKeepReason } from "../model/reason.ts";
-import type { Image, Snapshot } from "../model/snapshot.ts";
+import type { Filesystem, Image, Snapshot } from "../model/snapshot.ts";
 import { duration, type Instant } from "../model/time.ts";
+import { larger } from "../model/values.ts";
 import type { Facts } from "../policy/facts.ts";
 import { distinctImages } from "../policy/image/image-index.ts";
 import { changed, isRecreated, type Recheck } from "../policy/image/judge.ts";
@@ -79,8 +80,6 @@ class ImageRemovals {
   readonly #missed = new Set<ImageId>();
   #judged: { readonly snapshot: Snapshot; readonly recheck: Recheck } | null = null;
   #estimatedBytes = 0n;
-  /** What the images of these lists take at least: a removal frees at most the size of its image. */
-  #store: { readonly node: Snapshot; leastBytes: bigint } | null = null;
   /** Reported sizes of what was removed for the targets. */
   readonly #sizes: bigint[] = [];
   /** Removals in a row without an answer, on which the runtime may still be working. */
@@ -97,7 +96,9 @@ class ImageRemovals {
       wanted.length > 0
         ? wanted.filter(({ device }, at) => wanted.findIndex((it) => it.device === device) === at)
         : facts.snapshot.filesystems.filter(({ roles }) => roles.includes("imagefs"));
-    this.#meter = new Meter({ ...execution, stores: this.#stores, targets: plan.targets });
+    const { targets } = plan;
+    const rooms = roomsOf(facts.snapshot);
+    this.#meter = new Meter({ ...execution, stores: this.#stores, targets, rooms });
   }
 
   get #streak(): Streak | null {
@@ -114,6 +115,8 @@ class ImageRemovals {
     if (plan.candidates.length === 0 && plan.targets.length === 0) return "nothing-to-do";
     try {
       await this.#meter.read();
+      // Removing containers may have been enough.
+      if (this.#needsNone()) return "target-reached";
       for (const candidate of plan.candidates) {
         const end = await this.#step(candidate);
         if (end !== null) return end;
@@ -134,7 +137,7 @@ class ImageRemovals {
     const node = await look();
     if (stop.aborted) return "stopped";
     await this.#meter.read();
-    if (await this.#hasNoRoom(node)) return "no-room";
+    if (this.#hasNoRoom()) return "no-room";
     const forAge = candidate.triggers.some(({ kind }) => kind === "age");
     if (!forAge && this.#endsOnAgeErrors()) return "age-removal-errors";
     const end = forAge ? null : await this.#endByDisk(node);
@@ -170,7 +173,6 @@ class ImageRemovals {
     policy.imageRemoved(image.id);
     this.#gone.add(image.id);
     this.#estimatedBytes += estimateBytes;
-    if (this.#store !== null) this.#store.leastBytes -= image.sizeBytes;
     if (!candidate.triggers.some(({ kind }) => kind === "age")) this.#sizes.push(image.sizeBytes);
     // What the runtime answered is recorded in any case.
     const isMeasured = await this.#meter.read().then(
@@ -229,7 +231,6 @@ class ImageRemovals {
         ...facts,
         snapshot: node,
         hold: { kind: "none" } as const,
-        awaited: "all" as const,
       };
       this.#judged = { snapshot: node, recheck: policy.recheckImages(now) };
     }
@@ -242,7 +243,7 @@ class ImageRemovals {
     );
   }
 
-  #verdict(node: Snapshot, isEnd: boolean): Verdict {
+  #verdict(node: Snapshot, isEnd = false): Verdict {
     return this.#rule.verdict({
       readings: this.#meter.readings,
       storeBytes: this.#storeBytes(node),
@@ -252,16 +253,18 @@ class ImageRemovals {
     });
   }
 
-  /** For a budget, counted anew only where it may be reached. */
+  /** Whether the targets are reached before the first removal for them. */
+  #needsNone(): boolean {
+    const { plan, facts } = this.#execution;
+    const isForAge = plan.candidates[0]?.triggers.some(({ kind }) => kind === "age") === true;
+    return plan.targets.length > 0 && !isForAge && this.#verdict(facts.snapshot) === "reached";
+  }
+
   #storeBytes(node: Snapshot): bigint {
     const { plan, facts } = this.#execution;
-    const budget = plan.targets.find((target) => target.kind === "store-bytes");
-    if (budget === undefined) return 0n;
-    if (this.#store?.node !== node || this.#store.leastBytes <= budget.maximumBytes) {
-      const left = distinctImages(node.images, "any").filter(({ id }) => !this.#gone.has(id));
-      this.#store = { node, leastBytes: layersOf(node.images, facts.ledger).sizeOf(left) };
-    }
-    return this.#store.leastBytes;
+    if (plan.targets.every(({ kind }) => kind !== "store-bytes")) return 0n;
+    const left = distinctImages(node.images, "any").filter(({ id }) => !this.#gone.has(id));
+    return layersOf(node.images, facts.ledger).sizeOf(left);
   }
 
   /** Whether the targets are reached, or by the estimates should be; `null` to go on. */
@@ -335,38 +338,56 @@ class ImageRemovals {
     if (await this.#meter.waitForSpace(isEnough, soonest)) passes.waitedInVain();
   }
 
-  async #hasNoRoom({ runtime, filesystems }: Snapshot): Promise<boolean> {
-    if (!runtimeOf(runtime).removalNeedsRoom) return false;
-    for (const filesystem of filesystems) {
-      const reading =
-        this.#meter.readings.get(filesystem.device) ??
-        (await this.#execution.disk.measure(filesystem.path));
-      if (!lacksRoom(filesystem, reading)) continue;
-      this.#error = noRoomWords(filesystem.path);
-      return true;
-    }
-    return false;
+  #hasNoRoom(): boolean {
+    const { readings } = this.#meter;
+    const full = roomsOf(this.#execution.facts.snapshot).find((filesystem) => {
+      const reading = readings.get(filesystem.device);
+      return reading !== undefined && lacksRoom(filesystem, reading);
+    });
+    if (full !== undefined) this.#error = noRoomWords(full.path);
+    return full !== undefined;
   }
 
   outcome(end: ImageEnd): ImageOutcome {
     const { plan, stop } = this.#execution;
-    const wanted = plan.targets.flatMap((target) =>
-      "wantedBytes" in target ? [target.wantedBytes] : [],
-    );
     return {
-      end,
+      ...noImages(plan, end),
       // What was cancelled on request has not failed.
       error: stop.aborted && end === "stopped" ? null : this.#error,
       items: this.#items,
       ghosts: this.#ghosts,
-      wantedBytes:
-        wanted.length === 0 ? null : wanted.reduce((most, one) => (one > most ? one : most)),
       reportedFreedBytes: this.#items.reduce((sum, item) => sum + reportedOf(item), 0n),
       ...(this.#nothingFreed !== null && { nothingFreed: this.#nothingFreed }),
       ...this.#meter.totals(),
     };
   }
 }
+
+/** The outcome of a pass that has not begun to remove images. */
+export function noImages(plan: ImagePlan | null, end: ImageEnd): ImageOutcome {
+  const wanted = (plan?.targets ?? []).flatMap((target) =>
+    "wantedBytes" in target ? [target.wantedBytes] : [],
+  );
+  const filesystem = plan?.usage[0]?.filesystem;
+  return {
+    end,
+    items: [],
+    wantedBytes: wanted.length === 0 ? null : wanted.reduce(larger),
+    reportedFreedBytes: 0n,
+    measuredFreedBytes: 0n,
+    availableBefore: filesystem?.availableBytes ?? null,
+    availableAfter: filesystem?.availableBytes ?? null,
+    capacityBytes: filesystem?.capacityBytes ?? null,
+    error: null,
+    ghosts: [],
+  };
+}
+
+/** Where the runtime needs room for a removal. */
+const roomsOf = ({ runtime, filesystems }: Snapshot): readonly Filesystem[] =>
+  runtimeOf(runtime).removalNeedsRoom
+    ? filesystems.filter(({ roles }) => roles.includes("imagefs") || roles.includes("containerfs"))
+    : [];
 
 function blockedEnd(plan: ImagePlan): ImageEnd {
   const kinds = new Set(plan.blocks.map(({ kind }) => kind));

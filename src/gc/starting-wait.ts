@@ -4,7 +4,6 @@ import type { Purpose } from "../model/plan.ts";
 import type { ImageBlock } from "../model/reason.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { seconds, toMs } from "../model/time.ts";
-import type { Facts } from "../policy/facts.ts";
 import { startingBlock } from "../policy/image/judge.ts";
 import { imageBlock } from "../report/image-reasons.ts";
 import type { Engine } from "./ports.ts";
@@ -37,19 +36,15 @@ export class StartingWait {
     this.#limitNs = this.#isUnderPressure ? UNDER_PRESSURE : OTHERWISE;
   }
 
-  /** Pods for which the pass waits no longer. */
-  awaited(): Facts["awaited"] {
-    if (this.#waitedNs >= this.#limitNs || this.#options.soonest.aborted) return "all";
-    return this.#isUnderPressure ? this.#engine.passes.awaited : new Set();
-  }
-
   /** Looks again until no pod is starting, or the pass may no longer wait. */
-  async untilStarted(first: Snapshot, again: () => Promise<Snapshot>): Promise<Snapshot> {
-    const { timer } = this.#engine;
+  async untilStarted(first: Snapshot, again: () => Promise<Snapshot>): Promise<void> {
+    const { timer, passes } = this.#engine;
     const { soonest } = this.#options;
-    const blockOf = (snapshot: Snapshot) => startingBlock({ snapshot, awaited: this.awaited() });
+    const awaited = this.#isUnderPressure ? passes.awaited : new Set<string>();
+    const blockOf = (snapshot: Snapshot) =>
+      this.#waitedNs >= this.#limitNs || soonest.aborted ? null : startingBlock(snapshot, awaited);
     let block = blockOf(first);
-    if (block === null) return first;
+    if (block === null) return;
     this.#report(block);
     let snapshot = first;
     while (block !== null) {
@@ -62,7 +57,6 @@ export class StartingWait {
       block = blockOf(snapshot);
     }
     this.#report(null);
-    return snapshot;
   }
 
   /** No pass under pressure waits for these again while the pressure lasts. */

@@ -23,8 +23,6 @@ export interface Facts {
   readonly hold: HoldState;
   /** Targets that would end disk pressure; empty for a periodic pass of the agent, which relieves pressure apart. */
   readonly pressureTargets: readonly ImageTarget[];
-  /** Pods that no longer hold up image removal, because a pass has waited for them; `all`: this pass has waited. */
-  readonly awaited: ReadonlySet<string> | "all";
   /** Images that could not be removed within the last day. */
   readonly last: ReadonlySet<string>;
   /** Devices where removals gave nothing back, and how long no image is removed there. */

@@ -1,13 +1,6 @@
 /** The images, containers, sandboxes and logs that a removal by hand is limited to. */
 import type { ImageId } from "../model/ids.ts";
-import type {
-  ContainerPlan,
-  Criterion,
-  Decision,
-  ImagePlan,
-  Purpose,
-  Selection,
-} from "../model/plan.ts";
+import type { ContainerPlan, Criterion, Decision, Purpose, Selection } from "../model/plan.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import type { ObservedTime } from "../model/time.ts";
 import { type Ranked, unusedFor } from "./image/rank.ts";
@@ -22,18 +15,6 @@ export const selectionOf = (purpose: Purpose): Selection | null =>
 /** Whether the operator named each image, so that one is removed although others have all of its layers. */
 export const isByName = (purpose: Purpose): boolean =>
   purpose.kind === "all-unused" && purpose.isByName === true;
-
-/**
- * The purpose of the rest of a pass once its containers were collected: the images selected at its start, because the
- * containers no longer show which images belong to a namespace.
- */
-export function remainingPurpose(purpose: Purpose, plan: ImagePlan | null): Purpose {
-  if (selectionOf(purpose) === null) return purpose;
-  const kept = (plan?.kept ?? []).filter(({ reason }) => reason.kind !== NOT_SELECTED.kind);
-  const selected = [...(plan?.candidates ?? []), ...kept];
-  const only = selected.map(({ image }) => ({ kind: "id" as const, id: image.id }));
-  return { kind: "all-unused", only, isByName: isByName(purpose) };
-}
 
 interface SelectionFacts {
   readonly snapshot: Snapshot;

@@ -237,6 +237,16 @@ describe("the record of an image during its removal", () => {
     expect(seen).toEqual(WORDS.map(() => undefined));
     expect(recordOf(fake, "a")).toBeUndefined();
   });
+
+  test.each([
+    ["comes back after a removal that failed", "fails", true],
+    ["does not after one without an answer, which may still take effect", "silent", false],
+  ] as const)("%s", async (_, how, isKept) => {
+    const fake = aNode({ [how]: new Set([`RemoveImage ${idOf("a")}`]) });
+    const seenAt = recordOf(fake, "a")?.firstSeenWatched;
+    await run(fake, ALL);
+    expect(recordOf(fake, "a")?.firstSeenWatched).toBe(isKept ? seenAt : undefined);
+  });
 });
 
 test("a container that runs by its own status makes its pod live, so the rest of the pod is kept", async () => {

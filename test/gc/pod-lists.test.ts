@@ -86,21 +86,6 @@ test("a sandbox missing in one list and listed in the next counts as started in 
   expect(node.writes).toEqual([]);
 });
 
-test("a sandbox that goes after its container was listed stays in the answer, with one that came meanwhile", async () => {
-  const [going, coming] = [aSandbox("going"), aSandbox("coming")];
-  const { engine } = fakeEngine();
-  const answers = [[going], [coming]];
-  const lists = new PodLists({
-    ...engine.observe.runtime,
-    listSandboxes: async () => answers.shift() ?? [],
-    listContainers: async () => [
-      aContainer("old", { sandboxId: going.id }),
-      aContainer("new", { sandboxId: coming.id }),
-    ],
-  });
-  expect((await lists.read(never)).sandboxes).toEqual([coming, going]);
-});
-
 test("a container that names no sandbox makes nobody look for one", async () => {
   const { engine, calls } = fakeEngine({
     containers: [aContainer("alone", { sandboxId: sandboxId("") })],
@@ -179,43 +164,5 @@ describe("a list during a pass", () => {
     node.world.containers = [];
     for (const _ of [1, 2]) expect((await lists.read(never)).containers).toEqual([]);
     expect(node.calls.filter((call) => call === "ContainerStatus")).toHaveLength(1);
-  });
-
-  test("that arrives late may lack what only another part of the pass has seen, and brings back nothing removed", async () => {
-    const node = aNode(DEAD);
-    const [runs, dead] = node.world.containers;
-    if (runs === undefined || dead === undefined) throw new Error("two are there");
-    const ofSamePod = { podUid: runs.podUid, sandboxId: runs.sandboxId };
-    const newer = aContainer("newer", { ...ofSamePod, state: "running" });
-    const late = Promise.withResolvers<void>();
-    const answers = [[runs, dead], late.promise.then(() => [runs, dead]), [runs, newer], [runs]];
-    const lists = new PodLists({
-      ...node.engine.observe.runtime,
-      listContainers: async () => answers.shift() ?? [],
-    });
-    await lists.read(never);
-    const inFlight = lists.read(never);
-    node.world.containers = [runs, newer];
-    lists.containerRemoved(dead.id);
-    await lists.read(never);
-    late.resolve();
-    expect((await inFlight).containers).toEqual([runs, dead]);
-    expect(await lists.read(never).catch(String)).toContain(`it omits ${newer.id}`);
-  });
-
-  test("that arrives late does not count as complete when it comes again, without what another part has seen", async () => {
-    const { engine, world } = aNode(DEAD);
-    const [runs, newer] = [world.containers.slice(0, 1), world.containers];
-    const late = Promise.withResolvers<void>();
-    const answers = [late.promise.then(() => runs), newer, runs];
-    const lists = new PodLists({
-      ...engine.observe.runtime,
-      listContainers: async () => answers.shift() ?? [],
-    });
-    const inFlight = lists.read(never);
-    await lists.read(never);
-    late.resolve();
-    await inFlight;
-    expect(await lists.read(never).catch(String)).toContain("is incomplete");
   });
 });

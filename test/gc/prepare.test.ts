@@ -3,8 +3,14 @@
 import { describe, expect, test } from "bun:test";
 
 import { Observer } from "../../src/gc/observe.ts";
-import { detect, prepare, type PrepareRequest, type PrepareRun } from "../../src/gc/prepare.ts";
-import { asIfOldEnough, readOnlyPass } from "../../src/gc/read-only.ts";
+import {
+  asIfOldEnough,
+  detect,
+  prepare,
+  type PrepareRequest,
+  type PrepareRun,
+  readOnlyPass,
+} from "../../src/gc/prepare.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import { podUid } from "../../src/model/ids.ts";
 import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
@@ -62,7 +68,6 @@ async function prepared(
       purpose: { kind: "all-unused" },
       parts: { containers: "none", images: true },
       pressureTargets: [],
-      awaited: new Set(),
       paused: new Map(),
       remembers: true,
       ...change,
@@ -112,26 +117,6 @@ describe("the ledger", () => {
     const { ledger } = await readOnlyPass(fake.engine, shown, never);
     expect(ledger.images.size).toBe(2);
     expect(fake.world.ledger).toBe(before);
-  });
-
-  test.each([
-    ["one that the pass removes has not vanished", ["a"], null],
-    [
-      "beside one that the pass removes, another one has vanished",
-      ["a", "b"],
-      "containers-vanished",
-    ],
-  ] as const)("of containers: %s", async (_, words, expected) => {
-    const ids = words.map((word) => aContainer(word).id);
-    const known = new Map(ids.map((id) => [id, { imageVolumes: null }]));
-    const fake = aNode({
-      containers: [],
-      ledger: aLedger({ containers: known, hadContainers: true }),
-    });
-    const observer = new Observer(fake.engine.observe);
-    for (const id of ids.slice(0, 1)) observer.pods.containerRemoved(id);
-    await prepared(fake, {}, { observer });
-    expect(fake.world.ledger.graceReason).toBe(expected);
   });
 
   test("is unchanged if a list fails, but for images that the list before it lacks", async () => {

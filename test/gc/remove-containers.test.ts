@@ -500,6 +500,27 @@ describe("a runtime that does not answer", () => {
   );
   const silent = sandboxes.slice(0, 2).map(({ id }) => `StopPodSandbox ${id}`);
 
+  test("holds up no sandbox and no log in the passes after the one that met it", async () => {
+    const containers = [one, two];
+    const other = sandboxOf("b", { state: "not-ready" });
+    const { passes } = fakeEngine().engine;
+    const scene = {
+      containers,
+      sandboxes: [other],
+      logs: { ...noLogs, podLogs: [{ entry: "default_c_uid-c", uid: podUid("uid-c") }] },
+      silent: containers.map(({ id }) => `RemoveContainer ${id}`),
+      input: { pods: judged({ gone: ["uid-a", "uid-b", "uid-c"] }) },
+      options: { passes },
+    };
+    expect((await collect(scene)).fake.writes).toEqual(scene.silent);
+    expect((await collect(scene)).fake.writes).toEqual([
+      `StopPodSandbox ${other.id}`,
+      `RemovePodSandbox ${other.id}`,
+      "RemovePodLogs default_c_uid-c",
+      ...scene.silent,
+    ]);
+  });
+
   test("ends the pass after two calls, and the next pass tries these items last", async () => {
     const { passes } = fakeEngine().engine;
     const options = { passes };

@@ -1,16 +1,9 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 
 import type { Criterion, ImagePlan, Purpose, Selection } from "../../src/model/plan.ts";
 import { type Duration, minutes, watched } from "../../src/model/time.ts";
-import { isByName, remainingPurpose, selectionOf } from "../../src/policy/selection.ts";
-import {
-  aCandidate,
-  aContainer,
-  anImage,
-  anImagePlan,
-  aRecord,
-  idOf,
-} from "../support/build/values.ts";
+import { isByName, selectionOf } from "../../src/policy/selection.ts";
+import { aContainer, anImage, idOf } from "../support/build/values.ts";
 import { decideAlone, fateOf, inputOf, WATCHED } from "./judging.ts";
 
 const app = anImage("app", { sizeBytes: 100n });
@@ -79,38 +72,9 @@ test("an image with tags reported as none is untagged, one with a single tag is 
   expect([none, mixed].map((image) => fateOf(plan, image))).toEqual(["goes", "not-selected"]);
 });
 
-describe("the image part of a pass, once its containers were collected,", () => {
+test("only a purpose with a selection has one", () => {
   const only: Selection = [usedIn("shop")];
-  const purpose: Purpose = { kind: "all-unused", only };
-
-  test("has the images selected at its start, including kept ones", () => {
-    const plan: ImagePlan = {
-      ...anImagePlan([aCandidate("a")]),
-      kept: [
-        { image: anImage("b"), record: aRecord(), reason: { kind: "pinned" }, tried: [] },
-        { image: anImage("c"), record: aRecord(), reason: { kind: "not-selected" }, tried: [] },
-      ],
-    };
-    expect(remainingPurpose(purpose, plan)).toEqual({
-      kind: "all-unused",
-      only: [aCandidate("a").image, anImage("b")].map(({ id }) => ({ kind: "id", id })),
-      isByName: false,
-    });
-  });
-
-  test("is empty if there was no plan", () => {
-    expect(remainingPurpose(purpose, null)).toEqual({
-      kind: "all-unused",
-      only: [],
-      isByName: false,
-    });
-  });
-
-  test("is the purpose itself if nothing was selected", () => {
-    const periodic: Purpose = { kind: "periodic" };
-    expect(remainingPurpose(periodic, null)).toBe(periodic);
-    expect(selectionOf(periodic)).toBeNull();
-    expect(selectionOf({ kind: "all-unused" })).toBeNull();
-    expect(selectionOf(purpose)).toBe(only);
-  });
+  expect(selectionOf({ kind: "periodic" })).toBeNull();
+  expect(selectionOf({ kind: "all-unused" })).toBeNull();
+  expect(selectionOf({ kind: "all-unused", only })).toBe(only);
 });

@@ -247,8 +247,6 @@ class Life {
         purpose: { kind: "all-unused" },
         parts: { containers: "all", images: true },
         pressureTargets: [],
-        awaited: new Set(),
-        paused: new Map(),
         remembers: false,
       },
       { observer: observerOf(own), signal: new AbortController().signal },

@@ -2,9 +2,9 @@
 import { runtimeOf } from "../../cri/runtimes.ts";
 import type { ContainerId, ImageId } from "../../model/ids.ts";
 import { type ImageRecord, type Ledger, unusedRecord } from "../../model/ledger.ts";
-import type { ImageCandidate, Plan, Selection } from "../../model/plan.ts";
+import type { ImageCandidate, Selection } from "../../model/plan.ts";
 import type { ImageBlock, ImageKeepReason } from "../../model/reason.ts";
-import type { Image, KeepProblem } from "../../model/snapshot.ts";
+import type { Image, KeepProblem, Snapshot } from "../../model/snapshot.ts";
 import { plus, watchedSince } from "../../model/time.ts";
 import { compared, once } from "../../model/values.ts";
 import { startingPods } from "../creations.ts";
@@ -155,7 +155,7 @@ const imageBlocks = (
   ...(problems.length === 0 ? [] : [{ kind: "keep-rules-invalid" as const, problems }]),
   ...(unknown.length === 0 ? [] : [{ kind: "usage-unknown" as const, unknown }]),
   ...roomBlocks(facts),
-  ...[startingBlock(facts)].filter((block) => block !== null),
+  ...[startingBlock(facts.snapshot)].filter((block) => block !== null),
 ];
 
 function roomBlocks({ snapshot: { runtime, filesystems } }: Facts): readonly ImageBlock[] {
@@ -166,20 +166,19 @@ function roomBlocks({ snapshot: { runtime, filesystems } }: Facts): readonly Ima
 
 type StartingBlock = Extract<ImageBlock, { readonly kind: "pod-starting" }>;
 
-/** Pods that are starting, for which a pass may still wait. */
-export function startingBlock({
-  snapshot,
-  awaited,
-}: Pick<Facts, "snapshot" | "awaited">): StartingBlock | null {
+/** Pods that are starting; `null` too where their directories were not read. `awaited`: those for which a pass has waited. */
+export function startingBlock(
+  snapshot: Snapshot,
+  awaited: ReadonlySet<string> = new Set(),
+): StartingBlock | null {
   const { podDirectories, observedAt } = snapshot;
-  if (podDirectories === undefined || awaited === "all") return null;
+  if (podDirectories === undefined) return null;
   const pods = startingPods(snapshot, podDirectories, observedAt).filter(
     ({ uid }) => !awaited.has(uid),
   );
-  const remaining = pods
+  const [remaining] = pods
     .map((pod) => pod.remaining)
-    .toSorted(compared)
-    .at(-1);
+    .toSorted((one, other) => compared(other, one));
   if (remaining === undefined) return null;
   return { kind: "pod-starting", pods, remaining, until: plus(observedAt, remaining) };
 }
@@ -192,14 +191,4 @@ export function standingBlocks({ hold, ledger }: Facts): readonly ImageBlock[] {
   if (graceUntil === null || watched >= graceUntil) return held;
   const remaining = watchedSince(graceUntil, watched);
   return [...held, { kind: "boot-grace", because: graceReason ?? "boot", remaining }];
-}
-
-/** Whether only pods that are starting block images, and there is something to remove. */
-export function waitsForPods({ images }: Pick<Plan, "images">): boolean {
-  const blocks = images?.blocks ?? [];
-  return (
-    blocks.length > 0 &&
-    blocks.every((block) => block.kind === "pod-starting") &&
-    images?.triggers.length !== 0
-  );
 }

@@ -168,7 +168,7 @@ export class ImageManager {
     return { candidates: withExpected([...forAge, ...forSpace], targets), kept };
   }
 
-  #protection(subject: Ranked, { facts, judgement }: Judged): Protection {
+  #protection(subject: Ranked, { facts, judgement }: Judged, isPlanned = false): Protection {
     const { uptime } = facts.snapshot.clocks;
     const { minimumAge } = facts.limits.images;
     const { firstDetected, lastUsed } = this.#recordOf(subject.image.id, uptime);
@@ -176,10 +176,11 @@ export class ImageManager {
       {
         code: "just-used",
         // The pass after its removal would not have seen the use by a container that this plan removes.
-        judge: ({ image }, { released }) =>
-          lastUsed !== null && lastUsed >= uptime && !released.has(image.id)
-            ? { kind: "just-used" }
-            : null,
+        judge: ({ image }, { released }) => {
+          const isReleased = isPlanned || released.has(image.id);
+          const isUsed = lastUsed !== null && (isReleased ? lastUsed > uptime : lastUsed >= uptime);
+          return isUsed ? { kind: "just-used" } : null;
+        },
       },
       {
         code: "too-young",
@@ -204,7 +205,7 @@ export class ImageManager {
       if (subject === undefined) return changed("it is no longer listed");
       return triggers.some(({ kind }) => kind === "age")
         ? protectionOf(subject, judgement.context(), []).reason
-        : this.#protection(subject, { facts, judgement }).reason;
+        : this.#protection(subject, { facts, judgement }, true).reason;
     };
   }
 }

@@ -65,7 +65,6 @@ function checks({
       limits: limits.pressure,
       filesystems: snapshot.filesystems,
     }),
-    awaited: new Set(),
     last: new Set(),
     paused: new Map(),
   };

@@ -7,17 +7,9 @@ import type { ImageBlock } from "../../../src/model/reason.ts";
 import type { Image, Snapshot } from "../../../src/model/snapshot.ts";
 import { instant, minutes, seconds, watched } from "../../../src/model/time.ts";
 import type { Facts } from "../../../src/policy/facts.ts";
-import { isRecreated, recheckImages, waitsForPods } from "../../../src/policy/image/judge.ts";
+import { isRecreated, recheckImages } from "../../../src/policy/image/judge.ts";
 import { rememberOrigins } from "../../../src/policy/origins.ts";
-import {
-  aContainer,
-  anImage,
-  anImagePlan,
-  aRecord,
-  GIB,
-  keepOf,
-  NOW,
-} from "../../support/build/values.ts";
+import { aContainer, anImage, aRecord, GIB, keepOf, NOW } from "../../support/build/values.ts";
 import { fateOf, inputOf, kubeletPlanOf, type Node, planOf, WATCHED } from "../judging.ts";
 
 const image = anImage("app", { sizeBytes: 4n * GIB });
@@ -131,27 +123,6 @@ describe("pods that cannot be read", () => {
       }),
     ).toEqual([]);
     expect(blocksOf({ snapshot: { pods: { kind: "none", why: "asked for" } } })).toEqual([]);
-  });
-});
-
-describe("a pass waits for pods that are starting", () => {
-  const starting: ImageBlock = {
-    kind: "pod-starting",
-    pods: [],
-    remaining: minutes(1),
-    until: NOW,
-  };
-  const onHold: ImageBlock = { kind: "on-hold", until: null, reason: "" };
-
-  test.each([
-    ["if no block applies to images and a trigger is met", { blocks: [starting] }, true],
-    ["but not without a trigger", { blocks: [starting], triggers: [] }, false],
-    ["but not beside another block", { blocks: [starting, onHold] }, false],
-    ["but not without such a block", { blocks: [] }, false],
-    ["but not if the plan has no images", null, false],
-  ])("%s", (_, change, waits) => {
-    const images = change && anImagePlan([], change);
-    expect(waitsForPods({ images })).toBe(waits);
   });
 });
 

@@ -196,7 +196,6 @@ export const factsOf = (snapshot: Snapshot, ledger: Ledger, images: ImageLimits)
   parts: { containers: "all", images: true },
   hold: { kind: "none" },
   pressureTargets: [],
-  awaited: new Set(),
   last: new Set(),
   paused: new Map(),
 });
