@@ -46,7 +46,6 @@ const screen = screenOf({
 
 const code = await dispatch(process.argv.slice(2), process.env, {
   stdout: (text) => stdout.write(text),
-  stdoutPieces: (pieces) => stdout.writeAll(pieces, stop.signal),
   stderr: (text) => stderr.write(text),
   screen,
   user: process.env["SUDO_USER"] || `${process.getuid?.() ?? 0}`,

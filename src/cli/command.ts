@@ -169,8 +169,6 @@ export interface Build {
 export interface World {
   /** Results. */
   readonly stdout: (text: string) => void;
-  /** A long result, as fast as its reader accepts it. */
-  readonly stdoutPieces: (pieces: Iterable<string>) => Promise<void>;
   /** Everything else. */
   readonly stderr: (text: string) => void;
   /** Properties of stdout; its width is `null` if it is not a terminal. */

@@ -146,9 +146,6 @@ const servedBy =
     dispatch(request.argv, agent.env, {
       ...world,
       ...request,
-      stdoutPieces: async (pieces) => {
-        for (const piece of pieces) request.stdout(piece);
-      },
       open: () => world.open(request),
       agent,
     });

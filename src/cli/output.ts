@@ -1,6 +1,6 @@
 /** Prints the results of commands in the format of `-o`: a table, JSON or YAML; lists also as names or IDs. */
 
-import { type JsonObject, printedPieces, printedYaml } from "../report/document.ts";
+import { type JsonObject, printedJson, printedYaml } from "../report/document.ts";
 import { clean, type Screen } from "../report/terminal.ts";
 import { type CommandContext, type CommandOption, has, option } from "./command.ts";
 
@@ -33,7 +33,7 @@ export async function print<Document extends JsonObject>(
   if (has(context, "q")) return lines(rows(document).map(({ id }) => id));
   switch (context.output) {
     case "json":
-      return context.stdoutPieces(printedPieces(document));
+      return context.stdout(printedJson(document));
     case "yaml":
       return context.stdout(printedYaml(document));
     case "name":

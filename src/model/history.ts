@@ -60,10 +60,6 @@ export const removal = record({
 });
 export type Removal = Of<typeof removal>;
 
-/** By this pass, or by something else during it. */
-export const isGone = ({ result }: Pick<Removal, "result">): boolean =>
-  result === "removed" || result === "already-gone";
-
 export const passRow = record({
   id: branded(passId),
   kind: openEnum<PassKind>(),

@@ -108,36 +108,16 @@ export class Output {
   }
 
   /** Never throws. Later writes are tried even after a failure: a log continues once its disk has room. */
-  write(text: string, done: () => void = () => undefined): void {
+  write(text: string): void {
     if (this.#wasClosed) this.#note(new Error("it is closed"));
     if (!this.#isFile) {
-      this.#stream.write(text, (error) => {
-        this.#note(error ?? null);
-        done();
-      });
+      this.#stream.write(text, (error) => this.#note(error ?? null));
       return;
     }
     try {
       writeFileSync(this.#stream.fd, text);
     } catch (error) {
       this.#note(error);
-    }
-    done();
-  }
-
-  /**
-   * As fast as a pipe accepts it, so that only a piece of a long text is held; once `signal` aborts, it no longer waits
-   * for a reader.
-   */
-  async writeAll(pieces: Iterable<string>, signal: AbortSignal): Promise<void> {
-    const stopped = new Promise<void>((resolve) => {
-      if (signal.aborted) resolve();
-      else signal.addEventListener("abort", () => resolve(), { once: true });
-    });
-    for (const piece of pieces) {
-      collectIfGrown();
-      const taken = new Promise<void>((resolve) => this.write(piece, resolve));
-      if (!this.#isFile) await Promise.race([taken, stopped]);
     }
   }
 

@@ -18,29 +18,11 @@ import { isMap } from "../model/values.ts";
 import { imageName, usedPercent } from "./words.ts";
 
 /** A JSON value: a bigint becomes an integer literal, and an undefined field is omitted. */
-export type Json =
-  null | boolean | number | bigint | string | readonly Json[] | LazyList | JsonObject;
-
-/** A list whose items are created while written: all at once, those of a large node take more memory than its plan. */
-interface LazyList<Item extends Json = Json> extends Iterable<Item> {
-  readonly length: number;
-  toJSON(): readonly Item[];
-}
+export type Json = null | boolean | number | bigint | string | readonly Json[] | JsonObject;
 
 export interface JsonObject {
   readonly [field: string]: Json | undefined;
 }
-
-export const lazily = <Item, Made extends Json>(
-  items: readonly Item[],
-  make: (item: Item, index: number) => Made,
-): LazyList<Made> => ({
-  length: items.length,
-  *[Symbol.iterator]() {
-    for (const [index, item] of items.entries()) yield make(item, index);
-  },
-  toJSON: () => items.map(make),
-});
 
 /** A document of `kind`. New versions only add fields. The text of a command is rendered from it. */
 export const document = <Body extends JsonObject>(kind: string, body: Body) => ({
@@ -149,53 +131,6 @@ export const toJson = (value: Json, indent = 0): string => exactJson(value, inde
 
 /** A document as a command prints it: indented, with a final newline. */
 export const printedJson = (value: Json): string => `${toJson(value, 2)}\n`;
-
-const PIECE_LENGTH = 64 * 1024;
-
-/** The same in pieces, so that lazy lists are never whole in memory. */
-export function* printedPieces(value: Json): Generator<string> {
-  let piece = "";
-  for (const part of partsOf(value, "\n")) {
-    piece += part;
-    if (piece.length < PIECE_LENGTH) continue;
-    yield piece;
-    piece = "";
-  }
-  yield `${piece}\n`;
-}
-
-/** `end`: a line end and the indentation of the next line. */
-function* partsOf(value: Json, end: string): Generator<string> {
-  const inner = `${end}  `;
-  if (isLazy(value)) {
-    let before = "[";
-    for (const item of value) {
-      yield `${before}${inner}${wholeJson(item, inner)}`;
-      before = ",";
-    }
-    yield before === "[" ? "[]" : `${end}]`;
-  } else if (isObject(value)) {
-    let before = "{";
-    for (const [name, field] of fieldsOf(value)) {
-      yield `${before}${inner}${toJson(name)}: `;
-      yield* partsOf(field, inner);
-      before = ",";
-    }
-    yield before === "{" ? "{}" : `${end}}`;
-  } else yield wholeJson(value, end);
-}
-
-/** Line ends occur only between tokens: those in strings are escaped. */
-const wholeJson = (value: Json, end: string): string => toJson(value, 2).replaceAll("\n", end);
-
-const isLazy = (value: Json): value is LazyList =>
-  typeof value === "object" && value !== null && "toJSON" in value;
-
-const isObject = (value: Json): value is JsonObject =>
-  typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype;
-
-const fieldsOf = (value: JsonObject): readonly (readonly [string, Json])[] =>
-  Object.entries(value).flatMap(([name, field]) => (field === undefined ? [] : [[name, field]]));
 
 /** A document as YAML that YAML 1.1 and 1.2 read alike: `254:0`, `no` and times are strings, integers exact. */
 export const printedYaml = (value: unknown): string =>

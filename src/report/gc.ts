@@ -10,15 +10,7 @@ import {
 } from "../model/pass.ts";
 import { since, toMs } from "../model/time.ts";
 import { podReasons } from "./container-reasons.ts";
-import {
-  containerJson,
-  document,
-  eventJson,
-  imageJson,
-  jsonOf,
-  lazily,
-  sandboxJson,
-} from "./document.ts";
+import { containerJson, document, eventJson, imageJson, jsonOf, sandboxJson } from "./document.ts";
 import { imageKeep, imageTrigger, triggerTitle } from "./image-reasons.ts";
 import {
   containerPassWords,
@@ -30,8 +22,7 @@ import {
   passTitle,
   removalResultWords,
 } from "./pass-words.ts";
-import { KEPT_COLUMNS, printPlan } from "./plan-table.ts";
-import { planBody } from "./plan.ts";
+import { KEPT_COLUMNS, planBody, printPlan } from "./plan.ts";
 import { column, type Columns, OPTIONAL, Printer, RIGHT } from "./printer.ts";
 import { clean, present, type Screen } from "./terminal.ts";
 import {
@@ -80,7 +71,7 @@ const imageOutcomeJson = (outcome: ImageOutcome, pass: Pass) => ({
   estimatedFreedBytes: estimatedBytes(outcome),
   availableBeforeBytes: outcome.availableBefore,
   availableAfterBytes: outcome.availableAfter,
-  items: lazily(outcome.items, imageItemJson),
+  items: outcome.items.map(imageItemJson),
   ghosts: outcome.ghosts.map(imageJson),
 });
 
@@ -116,18 +107,18 @@ type ContainerOutcomeJson = ReturnType<typeof containerOutcomeJson>;
 const containerOutcomeJson = (outcome: ContainerOutcome, pass: Pass) => ({
   ...jsonOf(outcome, "end", "measuredFreedBytes", "errors"),
   endText: containerPassWords(pass),
-  containers: lazily(outcome.containers, (item) => ({
+  containers: outcome.containers.map((item) => ({
     ...containerJson(item.planned.container),
     reason: podReasons.json(item.reason),
     result: removalJson(item.result),
     ...jsonOf(item, "stopped", "logFiles", "logBytes", "logError"),
   })),
-  sandboxes: lazily(outcome.sandboxes, ({ sandbox, reason, result }) => ({
+  sandboxes: outcome.sandboxes.map(({ sandbox, reason, result }) => ({
     ...sandboxJson(sandbox),
     reason: podReasons.json(reason),
     result: removalJson(result),
   })),
-  logs: lazily(outcome.logs, ({ kind, entry, reason, result, bytes }) => ({
+  logs: outcome.logs.map(({ kind, entry, reason, result, bytes }) => ({
     kind,
     entry,
     reason: podReasons.json(reason),
@@ -153,7 +144,7 @@ export function gcTable(pass: GcDocument, screen: Screen, isBrief = false): stri
   if (!dryRun && containers !== null) printContainers(printer, containers, isBrief);
   if (!dryRun && images !== null) printImages(printer, images, isBrief);
   for (const event of pass.events) printer.say(`Warning ${eventWords(event)}`, "yellow");
-  const kept = selected && plan.images !== null ? [...plan.images.kept] : [];
+  const kept = selected && plan.images !== null ? plan.images.kept : [];
   printer.table(
     KEPT_COLUMNS,
     kept.filter(({ reason }) => reason.code !== "not-selected"),
@@ -188,7 +179,7 @@ const resultTitle = (result: ImageItemJson["result"]): string =>
   result.kind === "removed" ? "removed" : result.text;
 
 function printImages(printer: Printer, outcome: ImageOutcomeJson, isBrief: boolean): void {
-  const items = [...outcome.items];
+  const { items } = outcome;
   const error = outcome.error === null ? "" : ` (${clean(outcome.error)})`;
   printer.say(`Images: ${outcome.endText}${error}.`);
   if (items.length > 0 || (outcome.wantedBytes ?? 0n) > 0n)
@@ -225,9 +216,9 @@ interface PodRow {
 }
 
 const rowsOf = ({ containers, sandboxes, logs }: ContainerOutcomeJson): readonly PodRow[] => [
-  ...Array.from(containers, (it) => ({ ...it, kind: "container", name: containerName(it) })),
-  ...Array.from(sandboxes, (it) => ({ ...it, kind: "sandbox", name: sandboxName(it) })),
-  ...Array.from(logs, (it) => ({ ...it, kind: kindTitle(it.kind), name: clean(it.entry) })),
+  ...containers.map((it) => ({ ...it, kind: "container", name: containerName(it) })),
+  ...sandboxes.map((it) => ({ ...it, kind: "sandbox", name: sandboxName(it) })),
+  ...logs.map((it) => ({ ...it, kind: kindTitle(it.kind), name: clean(it.entry) })),
 ];
 
 const POD_COLUMNS: Columns<PodRow> = [

@@ -66,12 +66,18 @@ const passRowJson = ({ id, kind, ...row }: PassRow) => ({
   containersEndText: row.containersEnd === null ? null : endWords(row.containersEnd),
 });
 
-export function historyTable(
-  { passes, removals, events, returned }: HistoryDocument,
-  screen: Screen,
-): string {
-  if (passes.length + removals.length + events.length === 0) return "No records found.\n";
+export function historyTable(history: HistoryDocument, screen: Screen): string {
   const printer = new Printer(screen);
+  printHistory(printer, history);
+  return printer.text();
+}
+
+export function printHistory(
+  printer: Printer,
+  { passes, removals, events, returned }: HistoryDocument,
+): void {
+  if (passes.length + removals.length + events.length === 0)
+    return printer.line("No records found.");
   const byPass = Map.groupBy(removals, ({ passId }) => passId);
   const known = new Set(passes.map(({ passId }) => passId));
   // Removals whose pass was not selected.
@@ -91,10 +97,9 @@ export function historyTable(
   printer.gap();
   if (returned.length > 0) {
     printer.line("Images that came back after their removal:");
-    printer.table(RETURNED_COLUMNS, returned, "  ");
+    printer.table(RETURNED_COLUMNS, returned, { indent: "  " });
     printer.gap();
   }
-  return printer.text();
 }
 
 function printPass(printer: Printer, pass: PassRowJson, rows: readonly RemovalJson[]): void {
@@ -107,7 +112,7 @@ function printPass(printer: Printer, pass: PassRowJson, rows: readonly RemovalJs
 }
 
 /** `3 removed, 1.2 GiB freed, target reached, in 4s`. */
-export function passRowWords(pass: PassRowJson): string {
+function passRowWords(pass: PassRowJson): string {
   const { removed, failed, error, imagesEndText, containersEndText, endedAt } = pass;
   const done = [removed > 0 && `${removed} removed`, removed > 0 && freed(pass)];
   if (error !== null) return present([...done, `failed: ${clean(error)}`]).join(", ");
@@ -156,7 +161,7 @@ export const removalTitle = ({
 export const removalName = ({ kind, id, names }: RemovalJson): string =>
   names[0] === undefined && !kind.endsWith("s") ? shortId(id) : clean(names[0] ?? id);
 
-export const REMOVAL_COLUMNS: Columns<RemovalJson> = [
+const REMOVAL_COLUMNS: Columns<RemovalJson> = [
   column("KIND", ({ kind }) => kindTitle(kind)),
   column("NAME", removalName),
   // Estimated by layers, next to what was freed.
@@ -171,10 +176,10 @@ export const REMOVAL_COLUMNS: Columns<RemovalJson> = [
 ];
 
 const printRemovals = (printer: Printer, items: readonly RemovalJson[]): void =>
-  printer.table(REMOVAL_COLUMNS, items, "  ");
+  printer.table(REMOVAL_COLUMNS, items, { indent: "  " });
 
 /** Images that were removed and pulled again. */
-export const RETURNED_COLUMNS: Columns<ReturnedJson> = [
+const RETURNED_COLUMNS: Columns<ReturnedJson> = [
   column("CAME BACK", ({ returnedAt }) => secondOf(returnedAt)),
   column("AFTER", ({ afterMs }) => humanMs(afterMs), RIGHT),
   column("IMAGE", ({ names, id }) => clean(names[0] ?? shortId(id))),

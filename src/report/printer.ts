@@ -1,8 +1,6 @@
 /** Prints reports: wrapped sentences, and tables in their natural width. */
 
-import type { runtimeJson } from "./document.ts";
-import { clean, type Colour, padded, paint, type Screen } from "./terminal.ts";
-import { secondOf } from "./words.ts";
+import { type Colour, padded, paint, type Screen } from "./terminal.ts";
 
 /** Callers clean the cells, which may contain colours. */
 export interface Column<Item> {
@@ -24,6 +22,12 @@ export const column = <Item>(
 export const RIGHT = { align: "right" } as const;
 export const OPTIONAL = { align: "right", optional: true } as const;
 
+export interface TableForm {
+  readonly indent?: string;
+  /** Words before a row, from which on the rows are dim. */
+  readonly stop?: { readonly at: number; readonly words: string };
+}
+
 export class Printer {
   readonly screen: Screen;
   readonly #lines: string[] = [];
@@ -37,18 +41,6 @@ export class Printer {
     this.#lines.push(colour === undefined ? line : paint(this.screen, colour, line));
   }
 
-  /** The runtime, and when it was read. */
-  node({
-    runtime: it,
-    observedAt,
-  }: {
-    readonly runtime: ReturnType<typeof runtimeJson>;
-    readonly observedAt: string;
-  }): void {
-    const at = `${it.name} ${it.version} at ${it.endpoint}, as of ${secondOf(observedAt)}`;
-    this.line(clean(at), "dim");
-  }
-
   /** Several gaps in a row are one. */
   gap(): void {
     this.line("");
@@ -60,9 +52,15 @@ export class Printer {
   }
 
   /** Nothing without items. */
-  table<Item>(columns: Columns<Item>, items: readonly Item[], indent = ""): void {
+  table<Item>(columns: Columns<Item>, items: readonly Item[], form: TableForm = {}): void {
     if (items.length === 0) return;
-    for (const line of tableLines(columns, items, this.screen)) this.line(indent + line);
+    const { indent = "", stop } = form;
+    const [titles = "", ...rows] = tableLines(columns, items, this.screen);
+    this.line(indent + titles);
+    for (const [index, row] of rows.entries()) {
+      if (index === stop?.at) this.line(`---- ${stop.words} ----`, "cyan");
+      this.line(indent + row, stop !== undefined && index >= stop.at ? "dim" : undefined);
+    }
   }
 
   /** No two empty lines in a row, none at the start or end, one final newline. */
@@ -74,22 +72,24 @@ export class Printer {
 
 const GAP = "  ";
 
+/** Those that are not empty. */
+export const shownColumns = <Item>(all: Columns<Item>, items: readonly Item[]): Columns<Item> =>
+  all.filter(({ optional, cell }) => optional !== true || items.some((it) => cell(it) !== "-"));
+
 /** Titles first. */
 export function tableLines<Item>(
   all: Columns<Item>,
   items: readonly Item[],
   screen: Screen,
 ): readonly string[] {
-  const shown = all
-    .map(({ title, cell, ...it }) => ({ ...it, cells: [title, ...items.map(cell)] }))
-    .filter(({ optional, cells }) => optional !== true || cells.slice(1).some((it) => it !== "-"))
-    .map((it) => ({
-      ...it,
-      width: it.cells.reduce((most, cell) => Math.max(most, Bun.stringWidth(cell)), 0),
-    }));
+  const columns = shownColumns(all, items).map(({ title, cell, align }) => {
+    const cells = [title, ...items.map(cell)];
+    const width = cells.reduce((most, it) => Math.max(most, Bun.stringWidth(it)), 0);
+    return cells.map((it) => padded(it, width, align));
+  });
   const [titles = "", ...rows] = ["", ...items].map((_, row) =>
-    shown
-      .map(({ cells, width, align }) => padded(cells[row] ?? "", width, align))
+    columns
+      .map((cells) => cells[row])
       .join(GAP)
       .trimEnd(),
   );

@@ -9,7 +9,7 @@ import type { RuntimeInfo } from "../model/snapshot.ts";
 import { type Duration, type Instant, seconds } from "../model/time.ts";
 import { capitalised } from "../model/values.ts";
 import { podSourceWords } from "./container-reasons.ts";
-import { printBar, printFigures } from "./disk.ts";
+import { printFigures } from "./disk.ts";
 import {
   document,
   eventJson,
@@ -136,11 +136,10 @@ export function statusTable(status: StatusDocument, screen: Screen): string {
     printer.say(`${ago(event.at, now)}: ${eventWords(event)}`, "yellow");
   printer.gap();
   for (const it of status.filesystems) {
-    const { unmeasured, capacityBytes, measuredAt } = it;
+    const { unmeasured, measuredAt } = it;
     const rest =
       unmeasured === undefined ? `, measured ${ago(measuredAt, now)}` : `: ${unmeasured}`;
     printFigures(printer, it, clean(rest));
-    if (capacityBytes > 0n) printBar(printer, it);
     printer.gap();
   }
   printCounts(printer, status);

@@ -90,14 +90,14 @@ describe("the control socket", () => {
     expect(await (await asked("/status")).json()).toMatchObject({ kind: "Status" });
   });
 
-  test("draws tables for the client's terminal, and plain ones for an invalid width", async () => {
+  test("prints tables for the client's terminal, and plain ones for an invalid width", async () => {
     await served();
     const asking = (what: string) => askAgent({ socketPath: path, path: what, timeoutMs: 5000 });
-    const text = await asking(`/status.txt?${screenQuery(terminal)}`);
-    expect(text).toContain("│ low 80%, high 85%");
+    const text = await asking(`/status.txt?${screenQuery({ ...terminal, colour: true })}`);
+    expect(text).toContain("\u001b[31m  low 80%, high 85%");
     const plain = await asking("/status.txt?width=x");
     expect(plain).toContain("low 80%, high 85%");
-    expect(plain).not.toContain("│");
+    expect(plain).not.toContain("\u001b");
   });
 
   test("answers 503 with each check if one failed", async () => {

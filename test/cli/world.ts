@@ -30,9 +30,6 @@ export async function crigc(argv: readonly string[], around: Around = {}): Promi
   let stderr = "";
   const world: World = {
     stdout: (text) => void (stdout += text),
-    stdoutPieces: async (pieces) => {
-      for (const piece of pieces) stdout += piece;
-    },
     stderr: (text) => void (stderr += text),
     screen: around.screen ?? plainScreen,
     user: "0",

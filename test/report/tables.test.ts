@@ -7,8 +7,7 @@ import { minutes, seconds } from "../../src/model/time.ts";
 import { gcDocument, gcTable } from "../../src/report/gc.ts";
 import { entriesOf, imageListDocument, imageListTable } from "../../src/report/images.ts";
 import { passSummary } from "../../src/report/pass-words.ts";
-import { planTable } from "../../src/report/plan-table.ts";
-import { planDocument } from "../../src/report/plan.ts";
+import { planDocument, planTable } from "../../src/report/plan.ts";
 import type { Screen } from "../../src/report/terminal.ts";
 import {
   candidate,

@@ -2,11 +2,8 @@
 
 import { expect, test } from "bun:test";
 
-import fc from "fast-check";
-
-import { diskBar } from "../../src/report/disk.ts";
 import { column, tableLines } from "../../src/report/printer.ts";
-import { clean, type Screen, screenOf } from "../../src/report/terminal.ts";
+import { clean, screenOf } from "../../src/report/terminal.ts";
 import { plainScreen, terminal } from "./build.ts";
 
 test("a screen has the width, colours and characters of its terminal", () => {
@@ -54,36 +51,4 @@ test("the columns of a table are aligned under their titles and not cut, however
   const lines = [`IMAGE${blank}   SIZE`, `a    ${blank}    1 B`, `${long}  100 B`];
   for (const screen of [plainScreen, { ...terminal, width: 40 }])
     expect(tableLines(columns, rows, screen)).toEqual(lines);
-});
-
-const bar = (usedPercent: number, screen: Screen): readonly string[] =>
-  diskBar({ usedPercent, lowPercent: 80, highPercent: 85 }, screen);
-
-test("the disk bar marks both thresholds and says which is which, in ASCII without block characters", () => {
-  const bars = [
-    ...bar(50, { ...terminal, width: 44 }),
-    ...bar(50, { ...terminal, width: 64 }),
-    ...bar(100, { ...plainScreen, width: 44 }),
-  ];
-  expect(bars.join("\n")).toMatchSnapshot();
-  const coloured: Screen = { ...terminal, colour: true };
-  expect(bar(90, coloured)[0]).toContain("\u001b[31m");
-  expect(bar(10, coloured)[0]).toContain("\u001b[32m");
-});
-
-test("the disk bar fits any width and any figures", () => {
-  fc.assert(
-    fc.property(
-      fc.integer({ min: 40, max: 200 }),
-      fc.nat(100),
-      fc.nat(100),
-      fc.nat(100),
-      (width, used, one, other) => {
-        const [lowPercent, highPercent] = [Math.min(one, other), Math.max(one, other)];
-        const figures = { usedPercent: used, lowPercent, highPercent };
-        const lines = diskBar(figures, { ...terminal, width });
-        expect(Math.max(...lines.map((line) => Bun.stringWidth(line)))).toBeLessThanOrEqual(width);
-      },
-    ),
-  );
 });

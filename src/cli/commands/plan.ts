@@ -20,8 +20,7 @@ import {
   type Thing,
 } from "../../report/explanation.ts";
 import { historyDocument } from "../../report/history.ts";
-import { planTable } from "../../report/plan-table.ts";
-import { planDocument } from "../../report/plan.ts";
+import { planDocument, planTable } from "../../report/plan.ts";
 import { snapshotText } from "../../report/snapshot.ts";
 import { containerName, imageName, sandboxName, wholeImageName } from "../../report/words.ts";
 import { command, type CommandContext, DOCUMENT, LIST, operand } from "../command.ts";

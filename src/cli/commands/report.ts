@@ -3,20 +3,22 @@
 import type { Prepared } from "../../gc/prepare.ts";
 import { HostError, messageOf, RuntimeError, usageError } from "../../model/errors.ts";
 import { hours, type Instant, instant } from "../../model/time.ts";
-import { htmlReport } from "../../report/html/page.ts";
+import { htmlReport } from "../../report/html.ts";
 import { clean } from "../../report/terminal.ts";
 import { command, type CommandContext, type Invocation, option, textOf } from "../command.ts";
 import { exit, exitOf } from "../exit.ts";
 import { imageUsageReport, planNode } from "../node-plan.ts";
 import { writeForCaller } from "../relay.ts";
-import { EVERYTHING, readHistory } from "./history.ts";
+import { readHistory } from "./history.ts";
 
 const PERIOD = hours(24 * 7);
+/** More make a page that no browser scrolls well. */
+const PASSES_MAX = 500;
 
 export const report = command({
   name: "report",
   summary: "write a self-contained HTML report of the node and its history",
-  doc: "Shows disk usage, and what was removed, is kept and would go next, and why. If the node cannot be read, shows the history alone (exit 3).",
+  doc: "Shows what plan, df and history show, of the last 7 days (500 passes at most). If the node cannot be read, shows the history alone (exit 3).",
   options: [
     option("html FILE", "output file, or - for stdout", { completes: "file", required: true }),
   ],
@@ -62,11 +64,10 @@ function pageOf(
 ): string {
   const { from, to, node } = about;
   const store = context.open.state(context.config);
-  const { report: history } = readHistory(store, { since: from, limit: EVERYTHING });
+  const { report: history } = readHistory(store, { since: from, limit: PASSES_MAX });
   return htmlReport({
     node: clean(context.open.hostName(context.env)),
     version: context.build.version,
-    generatedAt: to,
     period: { from, to },
     history,
     runtime: "prepared" in node ? node.prepared.snapshot.runtime : null,

@@ -44,7 +44,7 @@ describe("report", () => {
     expect({ code, stdout }).toEqual({ code: 0, stdout: "Report written to /tmp/r.html.\n" });
     const page = written.get("/tmp/r.html") ?? "";
     expect(page).toStartWith("<!doctype html>");
-    expect(page).toContain("<span>registry.example/app:v1</span>");
+    expect(page).toContain(">registry.example/app:v1</td>");
     expect(page).toContain("node-7&lt;script&gt;");
     expect(page).not.toContain("node-7<script>");
     expect(await report(["--html", "-"])).toMatchObject({ stdout: page, written: new Map() });
@@ -56,7 +56,7 @@ describe("report", () => {
     });
     expect(code).toBe(3);
     expect(stderr).toBe("crigc: the report does not include the node: there is no socket\n");
-    expect(written.get("/r")).toContain("Cannot read the node:</strong> there is no socket");
+    expect(written.get("/r")).toContain("Cannot read the node: there is no socket");
   });
 
   test("that is interrupted writes no file, because it would replace the one of before", async () => {

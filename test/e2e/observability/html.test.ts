@@ -2,8 +2,8 @@
 
 import { expect, test } from "bun:test";
 
-import { htmlReport } from "../../../src/report/html/page.ts";
-import { hostileReport, weekReport } from "../../report/html/html-report.ts";
+import { htmlReport } from "../../../src/report/html.ts";
+import { hostileReport, weekReport } from "../../report/html-report.ts";
 import { put, scratch } from "../../support/scratch.ts";
 
 const directory = scratch();
