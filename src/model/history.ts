@@ -1,5 +1,5 @@
 /**
- * The history's records of passes, removals, disks, and images that came back. Words of a later version are shown as
+ * The history's records of passes, removals, and images that came back. Words of a later version are shown as
  * they are.
  */
 
@@ -15,7 +15,6 @@ import {
   nullable,
   type Of,
   omitNull,
-  oneOf,
   openEnum,
   record,
   text,
@@ -85,23 +84,6 @@ export const passRow = record({
   capacityBytes: nullable(bytes),
 });
 export type PassRow = Of<typeof passRow>;
-
-/** A filesystem at the beginning of a pass. */
-export const sample = record({
-  at: time,
-  roles: list(oneOf("imagefs", "containerfs", "nodefs")),
-  path: text,
-  mountpoint: text,
-  device: text,
-  capacityBytes: bytes,
-  availableBytes: bytes,
-  inodes: bytes,
-  inodesFree: bytes,
-  /** In force at that time; `null`: none. */
-  highPercent: nullable(count),
-  lowPercent: nullable(count),
-});
-export type DiskSample = Of<typeof sample>;
 
 /** An image that came back after it was removed, under the same ID or one of its names. */
 export interface Regret extends Pick<

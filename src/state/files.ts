@@ -1,10 +1,13 @@
-/** The files of a state directory: where they are, whether crigc may use what is there, and how it is put aside. */
+/** The files of a state directory: whether crigc may use what is there, how it is put aside, and `ledger.json`, which is replaced whole. */
 
-import { closeSync, constants, fstatSync, openSync, renameSync } from "node:fs";
-import { open } from "node:fs/promises";
-import { join } from "node:path";
+import { closeSync, constants, fstatSync, openSync, readFileSync, renameSync } from "node:fs";
+import { mkdir, open, rename } from "node:fs/promises";
+import { dirname, join } from "node:path";
 
+import { count, FieldError, flag, record, text } from "../model/codec.ts";
 import { StoreError, type StoreErrorKind } from "../model/errors.ts";
+import { rowJson } from "../model/exact-json.ts";
+import { type Ledger, ledgerCodec } from "../model/ledger.ts";
 import { isMap } from "../model/values.ts";
 import { asRoot, codeOf, isAbsent, mayExist, reasonOf } from "../node/files.ts";
 
@@ -102,3 +105,67 @@ const ADVICE: Readonly<Record<StoreErrorKind, string>> = {
   full: "free space on the disk of the state directory",
   write: "check that the state directory can be read and written",
 };
+
+const head = record({
+  version: count,
+  machineId: text,
+  /** Written by a process that ended in order. */
+  closed: flag,
+  /** The last record of the history that it takes into account. */
+  lastRecord: count,
+});
+
+export interface LedgerContent {
+  readonly ledger: Ledger;
+  readonly closed: boolean;
+  readonly lastRecord: number;
+  readonly machineId: string;
+}
+
+/** `null`: there is none. Throws `StoreError` `corrupt` for what must be moved aside. */
+export function readLedger(
+  places: StatePlaces,
+  path = statePaths(places).ledger,
+): LedgerContent | null {
+  let fd: number | null = null;
+  try {
+    fd = openFile(path, places);
+    if (fd === null) return null;
+    const document: unknown = JSON.parse(readFileSync(fd, "utf8"));
+    checkHead(document, places);
+    return { ...head.read(document), ledger: ledgerCodec.read(document) };
+  } catch (thrown) {
+    const field = thrown instanceof FieldError ? thrown.path : [];
+    throw new StoreError("corrupt", [...field, reasonOf(thrown)].join(": "), { cause: thrown });
+  } finally {
+    if (fd !== null) closeSync(fd);
+  }
+}
+
+export function ledgerText({ ledger, ...rest }: LedgerContent): string {
+  const document = {
+    ...Object(head.write({ version: VERSION, ...rest })),
+    ...Object(ledgerCodec.write(ledger)),
+  };
+  return `${rowJson(document)}\n`;
+}
+
+/** On the disk once this resolves: a reader finds the old document or this one, also after a power cut. Throws `StoreError`. */
+export async function writeLedger(places: StatePlaces, content: string): Promise<void> {
+  const path = statePaths(places).ledger;
+  try {
+    const directory = dirname(path);
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    const draft = `${path}.new`;
+    const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW;
+    {
+      await using file = await open(draft, flags | constants.O_NONBLOCK, 0o600);
+      await file.writeFile(content);
+      await file.sync();
+    }
+    await rename(draft, path);
+    await syncDirectory(directory);
+  } catch (thrown) {
+    throw storeError(`write ${path}`, thrown);
+  }
+}

@@ -1,22 +1,83 @@
-/** Reads a state directory without changing anything: the ledger, and the history by scanning it. */
+/** Reads a state directory without changing anything: the ledger as far as it can be trusted, and the history by scanning it. */
 
-import type { StoreErrorKind } from "../model/errors.ts";
+import { StoreError, type StoreErrorKind } from "../model/errors.ts";
 import type { PassRow, Regret, Removal } from "../model/history.ts";
-import type { Ledger } from "../model/ledger.ts";
+import { imageId } from "../model/ids.ts";
+import { emptyLedger, type Ledger } from "../model/ledger.ts";
 import type { Event } from "../model/pass.ts";
 import { duration, fromRfc3339, type Instant, instant, plus } from "../model/time.ts";
-import { statePaths, type StatePlaces, storeError } from "./files.ts";
-import { historyLines } from "./history-file.ts";
-import { readState } from "./read-state.ts";
+import { asRoot } from "../node/files.ts";
+import { type Fault, readLedger, statePaths, type StatePlaces, storeError } from "./files.ts";
 import {
   headOf,
+  historyLines,
   isImageGone,
   rawOf,
   type RawRecord,
   type RecordKind,
   type RowOf,
   rowOf,
-} from "./records.ts";
+} from "./history-file.ts";
+
+export interface FoundState {
+  readonly ledger: Ledger;
+  /** Of the last record in the history; 0: none. */
+  readonly lastRecord: number;
+  /** Files that cannot be used. */
+  readonly faults: readonly Fault[];
+  /** Lines of the history that are no records, beyond what the ledger knows. */
+  readonly brokenLines: number;
+}
+
+/** `isOwner`: no other process is writing, so a ledger that is not closed is what a crash left. */
+export function readState(places: StatePlaces, isOwner: boolean): FoundState {
+  const paths = statePaths(places);
+  const faults: Fault[] = [];
+  const [stored = null, spare = null] = [paths.ledger, paths.spareLedger].map((path) => {
+    try {
+      return readLedger(places, path);
+    } catch (thrown) {
+      if (!(thrown instanceof StoreError)) throw thrown;
+      faults.push({ path, why: thrown.message, advice: asRoot(thrown.cause) });
+      return null;
+    }
+  });
+  const isUnbroken = faults.length === 0;
+  // The spare one is there only if the disk did not take it.
+  const isSpare = spare !== null && spare.ledger.watched >= (stored?.ledger.watched ?? 0n);
+  const { ledger, closed, lastRecord } = (isSpare ? spare : stored) ?? NOTHING;
+  const images = new Map(ledger.images);
+  let last = 0;
+  let broken = 0;
+  for (const line of historyLines(places, (fault) => faults.push(fault))) {
+    const head = headOf(line);
+    if (head === null) {
+      broken += 1;
+      continue;
+    }
+    last = head.seq;
+    // The process that wrote the ledger has reported them.
+    if (last <= lastRecord) broken = 0;
+    if (head.record !== "removal" || last <= lastRecord) continue;
+    const raw = rawOf(line);
+    // If it is listed again, it has come back, and is new.
+    if (isImageGone(raw)) images.delete(imageId(String(raw["subject"])));
+  }
+  // An older copy, or one beside another history, may have missed anything; a deleted history tells nothing.
+  const isWhole = isUnbroken && closed && (last === lastRecord || last === 0);
+  return {
+    ledger: {
+      ...ledger,
+      images: images.size === ledger.images.size ? ledger.images : images,
+      ageRestartDue: ledger.observedAt !== null && (ledger.ageRestartDue || (isOwner && !isWhole)),
+    },
+    lastRecord: Math.max(last, lastRecord),
+    faults,
+    brokenLines: broken,
+  };
+}
+
+const NOTHING = { ledger: emptyLedger, closed: true, lastRecord: 0 };
 
 export interface HistoryQuery {
   readonly since?: Instant | undefined;

@@ -1,23 +1,24 @@
-/** Records passes in the history as they go on. */
+/** Makes rows of the history from passes, and records them as they go on. */
 
+import type { PassRow, Removal } from "../model/history.ts";
 import type { PassId } from "../model/ids.ts";
-import type {
-  ContainerItem,
-  Event,
-  ImageItem,
-  LogItem,
-  Pass,
-  PassKind,
-  PassStart,
-  SandboxItem,
+import {
+  type ContainerItem,
+  type Event,
+  type ImageItem,
+  type ImageResult,
+  isFailed,
+  type LogItem,
+  outcomeItems,
+  type Pass,
+  type PassKind,
+  type PassStart,
+  type RemovalResult,
+  type SandboxItem,
 } from "../model/pass.ts";
 import type { Purpose } from "../model/plan.ts";
-import type { Filesystem } from "../model/snapshot.ts";
-import { hours, type Instant, since } from "../model/time.ts";
-import { containerRemoval, imageRemoval, samplesOf, toPassRow } from "./pass-rows.ts";
+import type { Instant } from "../model/time.ts";
 import type { State } from "./state.ts";
-
-const DISKS_APART = hours(1);
 
 /** Nothing here throws or waits for the disk. */
 export class Recorder {
@@ -26,13 +27,10 @@ export class Recorder {
   #purpose: Purpose = { kind: "periodic" };
   /** How the last pass of each kind ended. */
   readonly #ends = new Map<PassKind, string>();
-  /** When the history got the last record of each disk. */
-  readonly #disks: Map<string, Instant>;
 
   constructor(state: State, now: () => Instant) {
     this.state = state;
     this.#now = now;
-    this.#disks = new Map(state.disksRecorded);
   }
 
   passStarted({ purpose }: PassStart): void {
@@ -49,15 +47,13 @@ export class Recorder {
     this.state.append({ record: "removal", row });
   }
 
-  /** `seen`: `null` if the pass saw nothing. */
-  passEnded(pass: Pass, seen: { readonly filesystems: readonly Filesystem[] } | null): void {
+  passEnded(pass: Pass): void {
     const row = toPassRow(pass);
     const end = JSON.stringify([row.imagesEnd, row.containersEnd, row.error]);
     const didSomething = row.removed + row.failed > 0 || pass.kind === "gc";
     if (didSomething || this.#ends.get(pass.kind) !== end)
       this.state.append({ record: "pass", row });
     this.#ends.set(pass.kind, end);
-    this.#recordDisks(pass, seen?.filesystems ?? []);
     this.state.sync();
   }
 
@@ -65,17 +61,124 @@ export class Recorder {
   event(row: Event): void {
     this.state.append({ record: "warning", row });
   }
-
-  #recordDisks(pass: Pass, filesystems: readonly Filesystem[]): void {
-    // The plan of a pass over containers alone has no thresholds.
-    if (pass.plan.images === null) return;
-    for (const row of samplesOf(pass, filesystems)) {
-      const before = this.#disks.get(row.device);
-      const passed = before === undefined ? null : since(row.at, before);
-      // A clock that was set back hides no disk.
-      if (passed !== null && passed >= 0n && passed < DISKS_APART) continue;
-      this.#disks.set(row.device, row.at);
-      this.state.append({ record: "disk", row });
-    }
-  }
 }
+
+/** What a record says of a removal that told nothing more. */
+const UNKNOWN = {
+  firstSeenAt: null,
+  signal: null,
+  message: null,
+  reportedBytes: null,
+  measuredBytes: null,
+  estimateBytes: null,
+  took: null,
+} as const;
+
+export function imageRemoval(passId: PassId, item: ImageItem): Removal {
+  const { candidate, trigger, result, startedAt, took } = item;
+  const { image, estimateBytes } = candidate;
+  return {
+    ...UNKNOWN,
+    passId,
+    kind: "image",
+    subject: image.id,
+    names: [...image.repoTags, ...image.repoDigests],
+    firstSeenAt: candidate.record.firstSeenAt,
+    trigger: trigger.kind,
+    signal: trigger.kind === "pressure" ? trigger.signal : null,
+    reason: trigger.kind,
+    result: result.kind,
+    reportedBytes: image.sizeBytes,
+    estimateBytes,
+    at: startedAt,
+    took,
+    ...measuredOf(result),
+  };
+}
+
+function measuredOf(result: ImageResult): Partial<Removal> {
+  if (result.kind === "failed") return { message: result.message };
+  if (result.kind === "skipped") return { message: result.reason.kind };
+  if (result.kind === "ghost") return {};
+  return { reportedBytes: result.reportedBytes, measuredBytes: result.measuredBytes };
+}
+
+/** When and why something other than an image was removed; its outcome does not say. */
+export interface RemovalContext {
+  readonly passId: PassId;
+  readonly purpose: Purpose;
+  readonly at: Instant;
+}
+
+export function containerRemoval(
+  { passId, purpose, at }: RemovalContext,
+  item: ContainerItem | SandboxItem | LogItem,
+): Removal {
+  const { reason, result } = item;
+  const removal = {
+    ...UNKNOWN,
+    passId,
+    at,
+    trigger: purpose.kind,
+    signal: signalsOf(purpose)[0] ?? null,
+    reason: reason.kind,
+    result: result.kind,
+    message: messageOf(result),
+  };
+  if ("planned" in item) {
+    const { id, podNamespace, podName, name } = item.planned.container;
+    return {
+      ...removal,
+      kind: "container",
+      subject: id,
+      names: [`${podNamespace}/${podName}/${name}`],
+      message: removal.message ?? item.logError,
+      reportedBytes: item.logFiles.length === 0 ? null : item.logBytes,
+    };
+  }
+  if ("sandbox" in item) {
+    const { id, namespace, name } = item.sandbox;
+    return { ...removal, kind: "sandbox", subject: id, names: [`${namespace}/${name}`] };
+  }
+  const { kind, entry, bytes } = item;
+  return { ...removal, kind, subject: entry, names: [], reportedBytes: bytes };
+}
+
+function messageOf(result: RemovalResult): string | null {
+  if (result.kind === "failed") return `${result.step}: ${result.message}`;
+  return result.kind === "skipped" ? result.what : null;
+}
+
+export function toPassRow(pass: Pass): PassRow {
+  const { images, containers } = pass;
+  const items = [
+    ...(images?.items ?? []),
+    ...(containers === null ? [] : outcomeItems(containers)),
+  ];
+  const results = items.map(({ result }) => result);
+  const freed = [images, containers].flatMap((half) => half?.measuredFreedBytes ?? []);
+  return {
+    id: pass.id,
+    kind: pass.kind,
+    purpose: pass.purpose.kind,
+    signals: signalsOf(pass.purpose),
+    requestedBy: pass.requestedBy ?? null,
+    startedAt: pass.startedAt,
+    endedAt: pass.endedAt,
+    dryRun: pass.dryRun,
+    error: pass.error ?? images?.error ?? pass.plan.containers?.logsError ?? null,
+    imagesEnd: images?.end ?? null,
+    containersEnd: containers?.end ?? null,
+    removed: results.filter(({ kind }) => kind === "removed" || kind === "already-gone").length,
+    failed: results.filter(isFailed).length,
+    wantedBytes: images?.wantedBytes ?? null,
+    reportedFreedBytes: images?.reportedFreedBytes ?? null,
+    measuredFreedBytes: freed.length === 0 ? null : freed.reduce((sum, bytes) => sum + bytes, 0n),
+    availableBeforeBytes: images?.availableBefore ?? null,
+    availableAfterBytes: images?.availableAfter ?? null,
+    capacityBytes: images?.capacityBytes ?? null,
+  };
+}
+
+const signalsOf = (purpose: Purpose): PassRow["signals"] =>
+  purpose.kind === "pressure" ? purpose.signals : [];

@@ -7,13 +7,17 @@ import { rmSync } from "node:fs";
 
 import type { StoreErrorKind } from "../model/errors.ts";
 import type { Ledger } from "../model/ledger.ts";
-import type { Instant } from "../model/time.ts";
 import { writeWholeFile } from "../node/files.ts";
-import { moveAside, statePaths, type StatePlaces, storeError } from "./files.ts";
-import { appendLines, syncHistory } from "./history-file.ts";
-import { ledgerText, writeLedger } from "./ledger-file.ts";
-import { type FoundState, readState } from "./read-state.ts";
-import { type HistoryRecord, recordLine } from "./records.ts";
+import {
+  ledgerText,
+  moveAside,
+  statePaths,
+  type StatePlaces,
+  storeError,
+  writeLedger,
+} from "./files.ts";
+import { appendLines, type HistoryRecord, recordLine, syncHistory } from "./history-file.ts";
+import { type FoundState, readState } from "./reader.ts";
 
 export interface StateOptions extends StatePlaces {
   /** Receives what an operator should hear of, once when it begins and once when it ends. */
@@ -37,7 +41,6 @@ const SETTLE_PAUSE_MS = 250;
 /** Nothing here throws or rejects. */
 export class State {
   readonly #options: StateOptions;
-  readonly disksRecorded: ReadonlyMap<string, Instant>;
   #ledger: Ledger;
   #lines: readonly Line[] = [];
   #lastRecord: number;
@@ -65,7 +68,6 @@ export class State {
     this.#options = options;
     this.#ledger = found.ledger;
     this.#lastRecord = this.#lastWritten = found.lastRecord;
-    this.disksRecorded = found.disksRecorded;
     if (found.brokenLines > 0)
       options.notify(
         `the history in ${options.directory} has lines that are cut off or broken (${found.brokenLines}); crigc skips them`,

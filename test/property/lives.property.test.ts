@@ -337,7 +337,7 @@ class Life {
         journal: {
           ...engine.journal,
           imageDone: (id, item) => recorder.imageDone(id, item),
-          passEnded: (pass) => recorder.passEnded(pass, null),
+          passEnded: (pass) => recorder.passEnded(pass),
         },
       },
     };

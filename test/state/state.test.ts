@@ -171,12 +171,12 @@ describe("a file that crigc cannot use", () => {
   test.each(SPOILS.slice(2))("is moved aside: a history that %s", async (_, spoil) => {
     const directory = place();
     const { store, close } = await write(directory);
-    store.passEnded(pass("P", { images: images([imageItem(1)]) }), null);
+    store.passEnded(pass("P", { images: images([imageItem(1)]) }));
     await close();
     spoil(historyFile(directory));
     const next = await write(directory);
     expect(next.notices).toEqual([expect.stringContaining("history.jsonl.aside-1")]);
-    next.store.passEnded(pass("Q", { images: images([imageItem(1)]) }), null);
+    next.store.passEnded(pass("Q", { images: images([imageItem(1)]) }));
     await next.close();
     expect(
       read(directory)
@@ -259,13 +259,13 @@ describe("the history", () => {
     expect(new Set(events.map(({ at }) => at)).size).toBe(events.length);
   });
 
-  test("has one record of passes that end alike without doing anything, and a disk once an hour", async () => {
+  test("has one record of passes that end alike without doing anything", async () => {
     const directory = place();
     const { store, close } = await write(directory);
     const idle = { ...images([]), end: "nothing-to-do" } as const;
-    for (const name of ["1", "2", "3"]) store.passEnded(pass(name, { images: idle }), null);
-    store.passEnded(pass("4", { images: { ...idle, end: "futile" } }), null);
-    store.passEnded(pass("5", { images: { ...idle, end: "futile" } }), null);
+    for (const name of ["1", "2", "3"]) store.passEnded(pass(name, { images: idle }));
+    store.passEnded(pass("4", { images: { ...idle, end: "futile" } }));
+    store.passEnded(pass("5", { images: { ...idle, end: "futile" } }));
     await close();
     expect(
       read(directory)

@@ -2,7 +2,7 @@
 
 import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
 import { type Duration, duration, seconds, watched } from "../../src/model/time.ts";
-import { ledgerText, readLedger, writeLedger } from "../../src/state/ledger-file.ts";
+import { ledgerText, readLedger, writeLedger } from "../../src/state/files.ts";
 
 /** Leaves the ledger as it would be had the node been observed for so much longer. */
 export const observedFor = (stateDir: string, time: Duration): Promise<void> =>

@@ -26,7 +26,7 @@ const directory = scratch();
     store.passStarted(whole);
     for (const item of whole.images?.items ?? []) store.imageDone(whole.id, item);
     for (const item of whole.containers?.containers ?? []) store.containerDone(whole.id, item);
-    store.passEnded(whole, null);
+    store.passEnded(whole);
   };
   // Two images for space, of which one failed.
   const result = { kind: "failed", code: "failed", message: "it is busy" } as const;

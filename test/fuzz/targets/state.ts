@@ -8,7 +8,7 @@ import { StoreError } from "../../../src/model/errors.ts";
 import { exactJson, parseExactJson } from "../../../src/model/exact-json.ts";
 import { emptyLedger, ledgerCodec } from "../../../src/model/ledger.ts";
 import { isMap } from "../../../src/model/values.ts";
-import { ledgerText, readLedger } from "../../../src/state/ledger-file.ts";
+import { ledgerText, readLedger } from "../../../src/state/files.ts";
 import { openNodeOf } from "../../cli/open-node.ts";
 import { crigc } from "../../cli/world.ts";
 import {
