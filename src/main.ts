@@ -5,10 +5,9 @@ import { exit } from "./cli/exit.ts";
 import { diskReader } from "./config/load.ts";
 import type { Openers } from "./engine/openers.ts";
 import type { CommandRequest } from "./engine/owner.ts";
-import { COMMIT_PROCESS } from "./engine/world.ts";
 import { codeOf, reasonOf } from "./node/files.ts";
 import { isBesideKubelet } from "./node/kubelet/pods.ts";
-import { Output } from "./node/process.ts";
+import { COMMIT_PROCESS, Output } from "./node/process.ts";
 import { screenOf } from "./report/terminal.ts";
 
 // Filled in by the build; a run from the sources has neither.

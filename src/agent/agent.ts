@@ -3,10 +3,14 @@
 import type { Config } from "../config/config.ts";
 import { journalOf } from "../engine/journal.ts";
 import { type Log, logOf } from "../engine/log.ts";
-import { openEngine } from "../engine/node.ts";
-import { lockRuntime, lockState, type Owner, type RunCommand } from "../engine/owner.ts";
-import { connect, type Connected } from "../engine/runtime.ts";
-import type { ProcessWorld } from "../engine/world.ts";
+import { connect, type Connected, openEngine } from "../engine/node.ts";
+import {
+  lockRuntime,
+  lockState,
+  type Owner,
+  type ProcessWorld,
+  type RunCommand,
+} from "../engine/owner.ts";
 import { ConfigError, HostError, messageOf, RuntimeError } from "../model/errors.ts";
 import { timer, wallClock } from "../node/clock.ts";
 import { holderWords, type Lock, type LockWait } from "../node/lock.ts";

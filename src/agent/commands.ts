@@ -9,7 +9,7 @@ import type { CommandRequest, Owner, RunCommand } from "../engine/owner.ts";
 import { messageOf } from "../model/errors.ts";
 import { timer } from "../node/clock.ts";
 import { boundedBytes } from "../node/files.ts";
-import type { HealthCheck } from "./control.ts";
+import { type HealthCheck, plain, respond } from "./http.ts";
 
 const BODY_BYTES_MAX = 64 * 1024;
 /** At once; one of them a pass. */
@@ -203,12 +203,5 @@ async function bodyOf(request: IncomingMessage): Promise<CommandBody | null> {
   }
 }
 
-function reject(response: ServerResponse, status: number, body: string): void {
-  const length = Buffer.byteLength(body);
-  response.writeHead(status, {
-    "content-type": "text/plain",
-    "content-length": length,
-    connection: "close",
-  });
-  response.end(body);
-}
+const reject = (response: ServerResponse, status: number, body: string): void =>
+  respond(response, plain(status, body));

@@ -1,4 +1,4 @@
-/** HTTP on the control socket and the metrics address, within limits. Nothing else in crigc listens. */
+/** HTTP on the control socket and the metrics address, within limits: what the agent answers, by path. Nothing else in crigc listens. */
 
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -8,7 +8,9 @@ import type { Log } from "../engine/log.ts";
 import { HostError, messageOf } from "../model/errors.ts";
 import { timer } from "../node/clock.ts";
 import { codeOf, socketFiles } from "../node/files.ts";
-import { type HttpRequest, type HttpResponse, plain } from "./control.ts";
+import { printedJson } from "../report/document.ts";
+import { statusDocument, type StatusReport, statusTable } from "../report/status.ts";
+import { clean, type Screen } from "../report/terminal.ts";
 
 /** Port 0: any free one. */
 export type HttpAddress =
@@ -111,10 +113,7 @@ function limitedServer(
       });
       return;
     }
-    const { status, headers, body } = answerTo(request, options);
-    const length = Buffer.byteLength(body);
-    response.writeHead(status, { ...headers, "content-length": length, connection: "close" });
-    response.end(request.method === "HEAD" ? "" : body);
+    respond(response, answerTo(request, options), request.method === "HEAD");
   });
   return server.on("connection", (socket) => {
     const expiry = setTimeout(() => socket.destroy(), CONNECTION_MS);
@@ -129,6 +128,16 @@ function limitedServer(
     connections.delete(oldest);
     oldest.destroy();
   });
+}
+
+export function respond(
+  response: ServerResponse,
+  { status, headers, body }: HttpResponse,
+  isHead = false,
+): void {
+  const length = Buffer.byteLength(body);
+  response.writeHead(status, { ...headers, "content-length": length, connection: "close" });
+  response.end(isHead ? "" : body);
 }
 
 function answerTo({ method = "", url: target = "" }: IncomingMessage, options: HttpOptions) {
@@ -222,3 +231,109 @@ export async function keepOpen({ name, open, log }: Listener): Promise<() => Pro
     await server?.close();
   };
 }
+
+export interface HealthCheck {
+  readonly name: string;
+  /** `null`: healthy. */
+  readonly problem: string | null;
+}
+
+/** The status server. */
+export interface HttpProviders {
+  /** Current metrics as Prometheus text. */
+  metrics(): string;
+  health(): readonly HealthCheck[];
+  /** Whether the runtime answers and the ledger is loaded. */
+  readiness(): readonly HealthCheck[];
+  status(): StatusReport;
+}
+
+/** `metrics`: others can reach this address, so it reveals no image and no configuration. */
+export type Surface = "control" | "metrics";
+
+export interface HttpResponse {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+export interface HttpRequest {
+  readonly method: string;
+  readonly url: URL;
+}
+
+export function answered(
+  { method, url }: HttpRequest,
+  surface: Surface,
+  providers: HttpProviders,
+): HttpResponse {
+  const routes = ROUTES[surface];
+  const route = Object.hasOwn(routes, url.pathname) ? routes[url.pathname] : undefined;
+  if (route === undefined)
+    return plain(404, `unknown path; use ${Object.keys(routes).join(", ")}\n`);
+  if (method !== "GET" && method !== "HEAD")
+    return plain(405, "unsupported method; use GET or HEAD\n", { allow: "GET, HEAD" });
+  return route(providers, url);
+}
+
+type Routes = Readonly<Record<string, (from: HttpProviders, url: URL) => HttpResponse>>;
+
+const OPEN_ROUTES: Routes = {
+  "/metrics": (from) => typed("text/plain; version=0.0.4; charset=utf-8", from.metrics()),
+  "/healthz": (from) => health(from.health()),
+  "/readyz": (from) => health(from.readiness()),
+};
+
+// The agent renders the tables, so that a client of another version need not understand its data,
+// and figures stay exact.
+const ROUTES: Readonly<Record<Surface, Routes>> = {
+  metrics: OPEN_ROUTES,
+  control: {
+    ...OPEN_ROUTES,
+    "/status": (from) => json(printedJson(statusDocument(from.status()))),
+    "/status.txt": (from, url) =>
+      plain(200, statusTable(statusDocument(from.status()), screenFrom(url))),
+  },
+};
+
+const WIDTH_MAXIMUM = 1000;
+
+/** From `screenQuery` of the client. */
+function screenFrom(url: URL): Screen {
+  const width = Number(url.searchParams.get("width") ?? "0");
+  return {
+    width: Number.isInteger(width) && width > 0 ? Math.min(width, WIDTH_MAXIMUM) : null,
+    colour: url.searchParams.get("colour") === "1",
+    unicode: url.searchParams.get("unicode") === "1",
+  };
+}
+
+function health(checks: readonly HealthCheck[]): HttpResponse {
+  const ill = checks.some((check) => check.problem !== null);
+  const lines = checks.map((check) =>
+    check.problem === null
+      ? `ok      ${check.name}`
+      : `failed  ${check.name}: ${clean(check.problem)}`,
+  );
+  return plain(ill ? 503 : 200, `${[...lines, ill ? "failed" : "passed"].join("\n")}\n`);
+}
+
+const json = (body: string): HttpResponse => typed("application/json; charset=utf-8", body);
+
+const typed = (type: string, body: string): HttpResponse => ({
+  status: 200,
+  headers: { "content-type": type, ...SAFE },
+  body,
+});
+
+export const plain = (
+  status: number,
+  body: string,
+  headers: Readonly<Record<string, string>> = {},
+): HttpResponse => ({
+  status,
+  headers: { "content-type": "text/plain; charset=utf-8", ...SAFE, ...headers },
+  body,
+});
+
+const SAFE = { "cache-control": "no-store", "x-content-type-options": "nosniff" };

@@ -4,7 +4,7 @@ import type { Config } from "../config/config.ts";
 import { valuesOf } from "../config/settings.ts";
 import { CONTROL_SOCKET } from "../engine/client.ts";
 import type { Log } from "../engine/log.ts";
-import type { ProcessWorld } from "../engine/world.ts";
+import type { ProcessWorld } from "../engine/owner.ts";
 import type { Engine } from "../gc/ports.ts";
 import type { Event, Pass } from "../model/pass.ts";
 import { type Duration, type Instant, toMs, watchedSince } from "../model/time.ts";
@@ -15,8 +15,15 @@ import { ageNow } from "../policy/age-clock.ts";
 import type { FilesystemStatus, StatusReport } from "../report/status.ts";
 import type { Recorder } from "../state/recorder.ts";
 import type { CommandServer } from "./commands.ts";
-import { answered, type HealthCheck, type HttpProviders, type Surface } from "./control.ts";
-import { type HttpAddress, keepOpen, serve } from "./http.ts";
+import {
+  answered,
+  type HealthCheck,
+  type HttpAddress,
+  type HttpProviders,
+  keepOpen,
+  serve,
+  type Surface,
+} from "./http.ts";
 import { type Agent, type AgentState, emptyState } from "./loops.ts";
 import { Metrics } from "./metrics.ts";
 

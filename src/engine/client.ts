@@ -160,6 +160,10 @@ async function* linesOf(response: Response, came: () => void): AsyncGenerator<st
   }
 }
 
+/** The client's terminal: `?width=100&colour=1&unicode=1`. */
+export const screenQuery = ({ width, colour, unicode }: Screen): string =>
+  `width=${width ?? 0}&colour=${Number(colour)}&unicode=${Number(unicode)}`;
+
 export interface ControlRequest {
   readonly socketPath: string;
   /** With query: `/status.txt?width=80`. */

@@ -12,20 +12,17 @@ import {
   type Pass,
   type SandboxItem,
 } from "../model/pass.ts";
-import type { ImageBlock } from "../model/reason.ts";
 import { since, toMs } from "../model/time.ts";
 import { capitalised } from "../model/values.ts";
 import { podReasons, removalName } from "../report/container-reasons.ts";
 import type { JsonObject } from "../report/document.ts";
-import { imageBlock, imageKeep, imageTrigger } from "../report/image-reasons.ts";
+import { imageKeep, imageTrigger } from "../report/image-reasons.ts";
 import {
-  endWords,
   imageResultWords,
   passSummary,
   passTitle,
   removalResultWords,
 } from "../report/pass-words.ts";
-import { present } from "../report/terminal.ts";
 import { humanBytes, imageName, usedPercent } from "../report/words.ts";
 import type { Log } from "./log.ts";
 
@@ -143,31 +140,20 @@ function logPassEnd(all: Log, pass: Pass): void {
   }
   if (failed !== null) return log.failure(topic, `${title} failed: ${failed}`, fields);
   if (pass.kind === "container-gc" && isIdle && errors.length > 0) return;
-  // Comes every few seconds while the pressure lasts: without figures the line is identical, so it is folded.
+  // Comes every few seconds while the pressure lasts, with other figures.
   if (pass.kind === "pressure" && !hasRemoved(pass))
-    return log.recurring(topic, emptySummary(pass, title), fields);
+    return log.recurring(topic, passSummary(pass), fields, conditionOf(pass));
   if (!isCutOff(pass)) log.success(topic, title);
   log.info(isIdle ? 2 : 1, passSummary(pass), fields);
 }
 
-/** What blocks removal is named without figures that change all the time. */
-function emptySummary(pass: Pass, title: string): string {
-  const { containers, images, purpose, plan } = pass;
-  const blocked = (blocks: readonly ImageBlock[] = []): string =>
-    blocks
-      .slice(0, 1)
-      .map(({ kind }) => `: ${imageBlock.title(kind)}`)
-      .join("");
-  const ends = present([
-    containers !== null &&
-      containers.end !== "done" &&
-      `containers: ${endWords(containers.end)}${blocked(plan.containers?.blocks)}`,
-    images !== null &&
-      `images: ${endWords(images.end, purpose.kind)}${blocked(plan.images?.blocks)}`,
-  ]);
-  const what = didSomething(pass) ? "removed nothing" : "found nothing to remove";
-  return `${title} ${what}${ends.length === 0 ? "" : ` (${ends.join("; ")})`}`;
-}
+const conditionOf = ({ images, containers, plan }: Pass): string =>
+  [
+    images?.end,
+    plan.images?.blocks[0]?.kind,
+    containers?.end,
+    plan.containers?.blocks[0]?.kind,
+  ].join();
 
 /** Figures of the summary line. */
 function summaryFields(pass: Pass): JsonObject {

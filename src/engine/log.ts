@@ -75,9 +75,9 @@ export class Log {
     this.#fold(topic, { severity: "error", verbosity: null, message, fields });
   }
 
-  /** Like `failure`, as a warning. */
-  recurring(topic: string, message: string, fields: JsonObject = {}): void {
-    this.#fold(topic, { severity: "warning", verbosity: null, message, fields });
+  /** Like `failure`, as a warning. `condition`: what stays the same while it lasts. */
+  recurring(topic: string, message: string, fields: JsonObject = {}, condition = message): void {
+    this.#fold(topic, { severity: "warning", verbosity: null, message, fields }, condition);
   }
 
   /** Logs that `what` succeeds again, if the topic had failed. */
@@ -105,9 +105,9 @@ export class Log {
     return new Log(this.#options, component, this.#series);
   }
 
-  #fold(topic: string, line: Line): void {
+  #fold(topic: string, line: Line, condition = line.message): void {
     const at = this.#options.now();
-    const message = withoutNumbers(line.message);
+    const message = withoutNumbers(condition);
     const known = this.#series.get(topic);
     const same = known?.message === message ? known : null;
     const age = since(at, same?.writtenAt ?? at);

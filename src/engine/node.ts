@@ -1,31 +1,35 @@
 /** Opens a node for reading, without anything that could remove, or for collection; and the machine as it is observed. */
 
+import { realpath, stat } from "node:fs/promises";
+
 import type { Config } from "../config/config.ts";
 import type { Runtime } from "../cri/client.ts";
 import { PassMemory } from "../gc/pass-memory.ts";
 import { type Engine, type Journal, type ReadEngine, volatileMemory } from "../gc/ports.ts";
-import { AssertionError, messageOf } from "../model/errors.ts";
-import type { DiskReader, HostReader } from "../model/ports.ts";
+import { AssertionError, messageOf, RuntimeError } from "../model/errors.ts";
+import type { DiskReader, HostReader, LedgerMemory } from "../model/ports.ts";
 import type { PodReading } from "../model/snapshot.ts";
-import { readClocks, timer } from "../node/clock.ts";
+import { machineId, readClocks, timer, wallClock } from "../node/clock.ts";
 import { commitBy, diskOf } from "../node/disk.ts";
 import { readHold } from "../node/hold.ts";
 import { sendHook } from "../node/http.ts";
 import { hadKeepRules, readKeepRules, setHadKeepRules } from "../node/keep-files.ts";
 import { readPodDirectories, readPods, rootDirectoryOf } from "../node/kubelet/pods.ts";
 import { PodSpecReader } from "../node/kubelet/specs.ts";
+import { lockHolder } from "../node/lock.ts";
 import { logDeleter, logReader } from "../node/logs.ts";
-import { collectIfGrown } from "../node/process.ts";
+import { collectIfGrown, COMMIT_PROCESS, compileWhenBusy } from "../node/process.ts";
 import { parseKeepPattern } from "../policy/keep/keep-pattern.ts";
 import { parseKeepFile } from "../policy/keep/keep.ts";
 import { kubeletPolicy } from "../policy/kubelet/kubelet.ts";
 import { defaultPolicy, type Policy } from "../policy/policy.ts";
+import type { StatePlaces } from "../state/files.ts";
+import { openReader, type StateReader } from "../state/reader.ts";
+import { Recorder } from "../state/recorder.ts";
+import { State } from "../state/state.ts";
 import { journalOf, logListener } from "./journal.ts";
-import { openState, stateOnDisk } from "./ledger.ts";
 import type { Log } from "./log.ts";
-import { onRuntimeOf, type Owner } from "./owner.ts";
-import { connect, type Connected } from "./runtime.ts";
-import { COMMIT_PROCESS, type Process } from "./world.ts";
+import { onRuntimeOf, type Owner, type Process } from "./owner.ts";
 
 /** How long an orderly end waits for the state directory. */
 const CLOSE_MS = 5_000;
@@ -220,4 +224,98 @@ async function recordedKeepRules(config: Config, log: Log): ReturnType<HostReade
     log.recurring("keep-directory", messageOf(thrown));
   }
   return keep;
+}
+
+type Self = Pick<Process, "userId">;
+type Notify = (message: string) => void;
+
+const placesOf = ({ values }: Config, { userId }: Self): StatePlaces => ({
+  directory: values.stateDir,
+  runDirectory: values.runDir,
+  userId,
+  machineId: machineId(),
+});
+
+/** For a process that holds the node. A dry run records nothing and has its own ledger. */
+export async function openState(
+  config: Config,
+  self: Self,
+  notify: Notify,
+): Promise<{ readonly memory: LedgerMemory; readonly recorder: Recorder | null }> {
+  if (config.values.dryRun) {
+    const { ledger } = stateOnDisk(config, self, notify);
+    return { memory: volatileMemory(ledger()), recorder: null };
+  }
+  const state = await State.open({ ...placesOf(config, self), notify });
+  const memory: LedgerMemory = {
+    current: () => state.ledger,
+    replace: (next) => state.keep(next),
+    save: () => state.save(),
+  };
+  return { memory, recorder: new Recorder(state, wallClock) };
+}
+
+/** Changes nothing. */
+export const stateOnDisk = (config: Config, self: Self, notify: Notify): StateReader =>
+  openReader({
+    ...placesOf(config, self),
+    notify,
+    // No ledger is closed while its holder lives.
+    isOwner: lockHolder(config.values.stateDir) === null,
+  });
+
+export interface Connected {
+  readonly runtime: Runtime;
+  /** `unix:///…`, for the lock and for messages. */
+  readonly endpoint: string;
+}
+
+/** Loaded on demand: commands without calls need not load gRPC, which takes 15 MB. */
+const discovery = async () => import("../cri/discover.ts");
+
+/** Throws `RuntimeError` within seconds if nothing answers `runtime.v1`, not after the deadline of a call. */
+export async function connect(config: Config): Promise<Connected> {
+  const endpoint = await runtimeEndpoint(config);
+  const imageEndpoint = config.values.imageServiceEndpoint ?? endpoint;
+  if (imageEndpoint !== endpoint) {
+    await rejectFile(imageEndpoint, "--image-service-endpoint");
+    await (await discovery()).probeImageEndpoint(imageEndpoint);
+  }
+  const { openRuntime } = await import("../cri/client.ts");
+  const busy = compileWhenBusy(() => performance.now());
+  const runtime = openRuntime({
+    endpoint,
+    imageEndpoint,
+    requestTimeout: config.values.runtimeRequestTimeout,
+    onCall: ({ method }) => {
+      busy();
+      collectIfGrown(/^(?:List|Stream)/.test(method) ? 1 : CALL_WEIGHT);
+    },
+    onNewEntry: () => {
+      busy(CALLS_OF_ENTRY);
+      collectIfGrown(CALL_WEIGHT * CALLS_OF_ENTRY);
+    },
+  });
+  return { runtime, endpoint };
+}
+
+/** A call, as a part of a check of the memory; a list that was read leaves tens of megabytes of garbage. */
+const CALL_WEIGHT = 1 / 32;
+/** Weight of a list entry in the decisions to compile hot code and to collect garbage. */
+const CALLS_OF_ENTRY = 0.05;
+
+async function runtimeEndpoint(config: Config): Promise<string> {
+  const named = config.values.containerRuntimeEndpoint;
+  const { discoverEndpoint, probeEndpoint } = await discovery();
+  if (named === null) return (await discoverEndpoint(realpath)).endpoint;
+  await rejectFile(named, "--container-runtime-endpoint");
+  return (await probeEndpoint(named)).endpoint;
+}
+
+/** A file refuses connections as the socket of a stopped runtime does. Throws `RuntimeError` `not-cri`. */
+export async function rejectFile(endpoint: string, flag: string): Promise<void> {
+  const found = await stat(endpoint.slice("unix://".length)).catch(() => null);
+  if (found === null || found.isSocket()) return;
+  const what = found.isDirectory() ? "a directory" : "a file";
+  throw new RuntimeError("not-cri", `${endpoint} is ${what}, not a socket; set ${flag}`);
 }

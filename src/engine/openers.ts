@@ -24,12 +24,9 @@ import { clean } from "../report/terminal.ts";
 import { humanDuration } from "../report/words.ts";
 import type { StateReader } from "../state/reader.ts";
 import { askAgent, CONTROL_SOCKET } from "./client.ts";
-import { stateOnDisk } from "./ledger.ts";
 import { logOf } from "./log.ts";
-import { keepRulesOf, openEngine, openNode } from "./node.ts";
-import { agentHolding, lockNode, onRuntimeOf, type Owner } from "./owner.ts";
-import { connect, rejectFile } from "./runtime.ts";
-import type { ProcessWorld } from "./world.ts";
+import { connect, keepRulesOf, openEngine, openNode, rejectFile, stateOnDisk } from "./node.ts";
+import { agentHolding, lockNode, onRuntimeOf, type Owner, type ProcessWorld } from "./owner.ts";
 
 const ANSWER_MS = 5_000;
 

@@ -1,4 +1,4 @@
-/** Who holds a node: its locks, and what the agent shares with the commands that it runs. */
+/** Who holds a node: its locks, the process, and what the agent shares with the commands that it runs. */
 
 import type { Config } from "../config/config.ts";
 import { knownSockets } from "../cri/runtimes.ts";
@@ -126,4 +126,17 @@ export async function agentHolding({ values }: Config): Promise<Holder | null> {
     if (holder !== null && isAgent(holder)) return holder;
   }
   return null;
+}
+
+export interface Process {
+  readonly pid: number;
+  readonly userId: number;
+  /** Command that starts this program: the executable, or Bun and the entry point. */
+  readonly program: readonly string[];
+}
+
+export interface ProcessWorld {
+  readonly stderr: (text: string) => void;
+  readonly self: Process;
+  readonly build: { readonly version: string; readonly commit: string };
 }

@@ -152,3 +152,6 @@ function wasClosed(fd: number): boolean {
 }
 
 const O_CLOEXEC = 0o2000000;
+
+/** Internal command: runs `syncfs` on the path that follows. */
+export const COMMIT_PROCESS = "__commit";

@@ -5,8 +5,7 @@ import { connect } from "node:net";
 import { join } from "node:path";
 
 import { CommandServer } from "../../src/agent/commands.ts";
-import { plain } from "../../src/agent/control.ts";
-import { type HttpServer, serve } from "../../src/agent/http.ts";
+import { type HttpServer, plain, serve } from "../../src/agent/http.ts";
 import { type CommandOutput, openCommand, readAgent } from "../../src/engine/client.ts";
 import type { CommandRequest, Owner, RunCommand } from "../../src/engine/owner.ts";
 import { plainScreen } from "../report/build.ts";

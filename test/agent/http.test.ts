@@ -5,9 +5,8 @@ import { chmodSync, existsSync, rmSync, statSync, symlinkSync, writeFileSync } f
 import { connect, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 
-import { answered, type HttpProviders, screenQuery } from "../../src/agent/control.ts";
-import { type HttpServer, serve } from "../../src/agent/http.ts";
-import { askAgent } from "../../src/engine/client.ts";
+import { answered, type HttpProviders, type HttpServer, serve } from "../../src/agent/http.ts";
+import { askAgent, screenQuery } from "../../src/engine/client.ts";
 import { HostError } from "../../src/model/errors.ts";
 import { socketFiles as files } from "../../src/node/files.ts";
 import { status, terminal } from "../report/build.ts";

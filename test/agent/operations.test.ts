@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 
 import prometheusRules from "../../deploy/prometheus-rules.yaml" with { type: "text" };
-import { type MetricDefinition, type MetricName, METRICS } from "../../src/agent/metrics-table.ts";
+import { type MetricDefinition, type MetricName, METRICS } from "../../src/agent/metrics.ts";
 import { eventReasons } from "../../src/model/pass.ts";
 
 interface Rule {

@@ -295,11 +295,11 @@ test("the log explains every image at level 4 and none below, and leaves out an 
 
 const refused = { kind: "failed", message: "it is busy", code: "failed" } as const;
 test.each([
-  ["that find nothing to remove are one line", [], "found nothing to remove (images: "],
+  ["that find nothing to remove are one line", [], ": no candidates left"],
   [
     "whose removals are all refused are one line, beside those of the images",
     imageOutcome().items.map((item) => ({ ...item, result: refused })),
-    "removed nothing (images: no candidates left",
+    ": 2 removals failed, no candidates left",
   ],
 ])("passes under pressure %s, and a count", (_, items, words) => {
   const { log, lines } = recorded("text", 1);
@@ -307,5 +307,5 @@ test.each([
   const idle = pass({ kind: "pressure", images, containers: null });
   for (let i = 0; i < 100; i += 1) logPass(log, { ...idle, endedAt: plus(NOW, seconds(i)) });
   expect(lines).toHaveLength(items.length + 1);
-  expect(lines.at(-1)).toContain(`Pressure reclaim ${words}`);
+  expect(lines.at(-1)).toContain(`Pressure reclaim${words}`);
 });

@@ -2,7 +2,7 @@
 
 import { afterAll, expect, test } from "bun:test";
 
-import { connect } from "../../src/engine/runtime.ts";
+import { connect } from "../../src/engine/node.ts";
 import { messageOf } from "../../src/model/errors.ts";
 import { load } from "../config/loading.ts";
 import { startFakeRuntime } from "../support/fake-runtime/server.ts";

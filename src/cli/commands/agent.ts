@@ -1,9 +1,9 @@
 /** `crigc run`, `status`, `hold`, `release` and `config`: run the agent, show the running one, pause it, and its configuration. */
 
-import { screenQuery } from "../../agent/control.ts";
 import type { Config } from "../../config/config.ts";
 import { loadConfig } from "../../config/load.ts";
 import { valuesOf } from "../../config/settings.ts";
+import { screenQuery } from "../../engine/client.ts";
 import { ConfigError, configIssue, HostError } from "../../model/errors.ts";
 import { parseExactJson } from "../../model/exact-json.ts";
 import { type Instant, plus } from "../../model/time.ts";
