@@ -1,6 +1,6 @@
 /** Decides which events are news: a persistent condition is reported once, then again when it changes. */
 
-import type { Event, ImageEnd, LoopName } from "../model/pass.ts";
+import type { Event, ImageOutcome, LoopName } from "../model/pass.ts";
 import type { ImagePlan } from "../model/plan.ts";
 import type { Instant } from "../model/time.ts";
 import { keyOf, type PressureVerdict } from "../policy/pressure/thresholds.ts";
@@ -36,8 +36,13 @@ export class Announcer {
   passed(
     events: readonly Event[],
     { purpose }: Pick<ImagePlan, "purpose">,
-    end: ImageEnd,
+    { end, wantedBytes }: Pick<ImageOutcome, "end" | "wantedBytes">,
   ): readonly Event[] {
+    // Missing bytes and missing inodes are two conditions. A ghost is announced once in any case.
+    const keyOfEvent = ({ reason, message }: Event): string => {
+      if (reason === "GhostImage") return message;
+      return reason === "FreeDiskSpaceFailed" && wantedBytes === null ? `${reason}/inodes` : reason;
+    };
     const before = this.#conditions.get(purpose) ?? new Set();
     const news = events.filter((event) => !before.has(keyOfEvent(event)));
     // A pass that failed or was ended does not show that space is no longer short.
@@ -96,12 +101,6 @@ export class Announcer {
     if (news.length > 0) this.#journal.say(1, unmatchedWords(news));
   }
 }
-
-/** Missing bytes and missing inodes are two conditions. A ghost is announced once in any case. */
-const keyOfEvent = ({ reason, message }: Event): string =>
-  reason === "GhostImage"
-    ? message
-    : `${reason} ${message.startsWith("Cannot free enough inodes")}`;
 
 /** From which failure in a row a loop raises an event. */
 const LOOP_EVENTS: Readonly<Partial<Record<LoopName, readonly [Event["reason"], number]>>> = {

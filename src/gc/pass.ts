@@ -264,7 +264,7 @@ class RunningPass {
     const { images } = this.#plan;
     if (images === null || this.#images === null || this.#request.dryRun) return [];
     const events = imageEvents(images, this.#images, { id: this.#id, now });
-    return this.#request.announcer.passed(events, images, this.#images.end);
+    return this.#request.announcer.passed(events, images, this.#images);
   }
 }
 
