@@ -142,7 +142,7 @@ function logPassEnd(all: Log, pass: Pass): void {
   if (pass.kind === "container-gc" && isIdle && errors.length > 0) return;
   // Comes every few seconds while the pressure lasts, with other figures.
   if (pass.kind === "pressure" && !hasRemoved(pass))
-    return log.recurring(topic, passSummary(pass), fields, conditionOf(pass));
+    return log.lasting({ topic, condition: conditionOf(pass) }, passSummary(pass), fields);
   if (!isCutOff(pass)) log.success(topic, title);
   log.info(isIdle ? 2 : 1, passSummary(pass), fields);
 }

@@ -75,9 +75,15 @@ export class Log {
     this.#fold(topic, { severity: "error", verbosity: null, message, fields });
   }
 
-  /** Like `failure`, as a warning. `condition`: what stays the same while it lasts. */
-  recurring(topic: string, message: string, fields: JsonObject = {}, condition = message): void {
-    this.#fold(topic, { severity: "warning", verbosity: null, message, fields }, condition);
+  /** Like `failure`, as a warning. */
+  recurring(topic: string, message: string, fields: JsonObject = {}): void {
+    this.lasting({ topic, condition: message }, message, fields);
+  }
+
+  /** The same for a message whose figures change while the condition lasts. */
+  lasting(its: { topic: string; condition: string }, message: string, fields: JsonObject): void {
+    const line = { severity: "warning", verbosity: null, message, fields } as const;
+    this.#fold(its.topic, line, its.condition);
   }
 
   /** Logs that `what` succeeds again, if the topic had failed. */
