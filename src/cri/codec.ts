@@ -139,8 +139,6 @@ export const int32 = integer(0, (it) => Number(BigInt.asIntN(32, it)));
 export const uint32 = integer(0, (it) => Number(BigInt.asUintN(32, it)));
 export const int64 = integer(0n, (it) => BigInt.asIntN(64, it));
 export const uint64 = integer(0n, (it) => it);
-/** Whole seconds, an int64. */
-export const seconds = integer(0, Number);
 
 /** Seven bits a byte, lowest first; those of seven bytes are a number exactly. */
 function integerIn(bytes: Buffer, { start, end }: Span): bigint {
@@ -151,28 +149,6 @@ function integerIn(bytes: Buffer, { start, end }: Span): bigint {
   };
   if (end - start <= 7) return BigInt(bits(start, end));
   return BigInt.asUintN(64, BigInt(bits(start, start + 7)) | (BigInt(bits(start + 7, end)) << 49n));
-}
-
-/** Of requests, which have texts, integers, bools and messages. */
-export function encode(fields: Fields, values: object): Buffer {
-  const parts = Object.entries(values).flatMap(([name, given]: [string, unknown]) => {
-    const { number = 0, fields: inner = {} } = fields[name] ?? {};
-    return (Array.isArray(given) ? given : [given]).flatMap((value: unknown) => {
-      if (value === null) return [];
-      if (typeof value === "number" || typeof value === "boolean")
-        return [varint(number << 3), varint(Number(value))];
-      const bytes = typeof value === "string" ? Buffer.from(value) : encode(inner, Object(value));
-      return [varint((number << 3) | BYTES), varint(bytes.length), bytes];
-    });
-  });
-  return Buffer.concat(parts);
-}
-
-function varint(value: number): Buffer {
-  const bytes: number[] = [];
-  let left = Math.trunc(value);
-  for (; left > 0x7f; left = Math.floor(left / 128)) bytes.push((left % 128) | 0x80);
-  return Buffer.from([...bytes, left]);
 }
 
 /** Every list has its entries in the field with this number, and no other field. */

@@ -1,7 +1,11 @@
 /**
- * The part of CRI v1 that crigc uses, with the names and numbers of `runtime.v1`; what is not read or sent is not declared. A
- * test compares it with `proto/runtime-v1.proto`.
+ * The part of CRI v1 that crigc uses. `@grpc/proto-loader` writes requests by `proto/runtime-v1.proto`; responses are read by
+ * tables of fields, which a test compares with it.
  */
+import { type AnyDefinition, fromJSON, type MessageTypeDefinition } from "@grpc/proto-loader";
+
+import { assert } from "../model/errors.ts";
+import { once } from "../model/values.ts";
 import {
   bool,
   type Decoded,
@@ -11,13 +15,13 @@ import {
   type Message,
   message,
   one,
-  seconds,
   strings,
   text,
   texts,
   uint32,
   uint64,
 } from "./codec.ts";
+import { readSchema, type Schema } from "./schema.ts" with { type: "macro" };
 
 export interface Method<Request, Answer> {
   /** As CRI names it. */
@@ -28,27 +32,67 @@ export interface Method<Request, Answer> {
   readonly doing: string;
   /** The response is any number of messages. */
   readonly isStream: boolean;
-  readonly request: Message<Request>;
+  readonly encode: (request: Request) => Buffer;
   /** Of lists, which have entries and nothing else: one entry. */
   readonly answer: Message<Answer>;
 }
 
-export type AnyMethod = Omit<Method<unknown, unknown>, "request" | "answer">;
+export type AnyMethod = Omit<Method<unknown, unknown>, "encode" | "answer">;
 
-function method<Request, Answer>(
-  path: string,
+const { messages, methods: declared }: Schema = readSchema();
+
+const writers = once(() => fromJSON({ nested: messages }, { keepCase: true }));
+
+const isMessage = (it: AnyDefinition): it is MessageTypeDefinition<object, object> =>
+  it["format"] === "Protocol Buffer 3 DescriptorProto";
+
+function method<Name extends keyof Requests, Answer>(
+  name: Name,
   doing: string,
-  [request, answer]: readonly [request: Message<Request>, answer: Message<Answer>],
-): Method<Request, Answer> {
-  const name = path.slice(path.indexOf("/") + 1);
-  const isStream = name.startsWith("Stream");
-  return { name, path: `/runtime.v1.${path}`, doing, isStream, request, answer };
+  answer: Message<Answer>,
+): Method<Requests[Name], Answer> {
+  const { path = "", isStream = false, request = "" } = declared[name] ?? {};
+  const encode = (values: Requests[Name]): Buffer => {
+    const writer = writers()[request];
+    assert(writer !== undefined && isMessage(writer), `the proto declares no ${request}`);
+    return writer.serialize(values);
+  };
+  return { name, path, doing, isStream, encode, answer };
+}
+
+type None = Readonly<Record<never, never>>;
+type OfState = { readonly state: number } | null;
+type OfSandbox = { readonly pod_sandbox_id: string };
+type OfContainer = { readonly container_id: string };
+type OfImage = { readonly image: { readonly image: string } };
+type Filtered<Filter> = { readonly filter: Filter | null };
+
+/** The fields of requests that crigc sets; `null`: none. Timeouts are in seconds. */
+interface Requests {
+  readonly Version: None;
+  readonly Status: { readonly verbose: boolean };
+  readonly ListPodSandbox: Filtered<{ readonly state: OfState }>;
+  readonly StreamPodSandboxes: None;
+  readonly PodSandboxStatus: OfSandbox;
+  readonly StopPodSandbox: OfSandbox;
+  readonly RemovePodSandbox: OfSandbox;
+  readonly ListContainers: Filtered<OfSandbox & { readonly state: OfState }>;
+  readonly StreamContainers: None;
+  readonly ContainerStatus: OfContainer;
+  readonly ListContainerStats: None;
+  readonly StopContainer: OfContainer & { readonly timeout: number };
+  readonly RemoveContainer: OfContainer;
+  readonly ExecSync: OfContainer & { readonly cmd: readonly string[]; readonly timeout: number };
+  readonly ListImages: None;
+  readonly StreamImages: None;
+  readonly ImageStatus: OfImage & { readonly verbose: boolean };
+  readonly RemoveImage: OfImage;
+  readonly ImageFsInfo: None;
 }
 
 /** Enums are numbers, so that unknown values stay visible. */
 const state = int32;
 const imageSpec = message({ image: text(1) });
-const stateFilter = message({ state: state(1) });
 
 // Nanoseconds since 1970 are beyond what a number holds exactly.
 const sandbox = message({
@@ -107,12 +151,6 @@ const containerStats = message({
 });
 
 const none = message({});
-const sandboxId = message({ pod_sandbox_id: text(1) });
-const containerId = message({ container_id: text(1) });
-const sandboxFilter = message({ filter: one(1, message({ state: one(2, stateFilter) })) });
-const containerFilter = message({
-  filter: one(1, message({ state: one(2, stateFilter), pod_sandbox_id: text(3) })),
-});
 // A version has a leading "v" from containerd.
 const version = message({
   runtime_name: text(2),
@@ -130,65 +168,41 @@ const filesystems = message({
 
 /** By their names in CRI. */
 export const methods = {
-  Version: method("RuntimeService/Version", "get the runtime's version", [none, version]),
-  Status: method("RuntimeService/Status", "get the runtime's status", [
-    message({ verbose: bool(1) }),
-    status,
-  ]),
-  ListPodSandbox: method("RuntimeService/ListPodSandbox", "list the sandboxes", [
-    sandboxFilter,
-    sandbox,
-  ]),
-  StreamPodSandboxes: method("RuntimeService/StreamPodSandboxes", "list the sandboxes", [
-    none,
-    sandbox,
-  ]),
-  PodSandboxStatus: method("RuntimeService/PodSandboxStatus", "read the status of sandbox", [
-    sandboxId,
+  Version: method("Version", "get the runtime's version", version),
+  Status: method("Status", "get the runtime's status", status),
+  ListPodSandbox: method("ListPodSandbox", "list the sandboxes", sandbox),
+  StreamPodSandboxes: method("StreamPodSandboxes", "list the sandboxes", sandbox),
+  PodSandboxStatus: method(
+    "PodSandboxStatus",
+    "read the status of sandbox",
     message({ status: one(1, sandboxStatus) }),
-  ]),
-  StopPodSandbox: method("RuntimeService/StopPodSandbox", "stop sandbox", [sandboxId, none]),
-  RemovePodSandbox: method("RuntimeService/RemovePodSandbox", "remove sandbox", [sandboxId, none]),
-  ListContainers: method("RuntimeService/ListContainers", "list the containers", [
-    containerFilter,
-    container,
-  ]),
-  StreamContainers: method("RuntimeService/StreamContainers", "list the containers", [
-    none,
-    container,
-  ]),
-  ContainerStatus: method("RuntimeService/ContainerStatus", "read the status of container", [
-    containerId,
-    message({ status: one(1, containerStatus) }),
-  ]),
-  ListContainerStats: method(
-    "RuntimeService/ListContainerStats",
-    "list the statistics of containers",
-    [none, message({ stats: many(1, containerStats) })],
   ),
-  StopContainer: method("RuntimeService/StopContainer", "stop container", [
-    message({ container_id: text(1), timeout: seconds(2) }),
-    none,
-  ]),
-  RemoveContainer: method("RuntimeService/RemoveContainer", "remove container", [
-    containerId,
-    none,
-  ]),
-  ExecSync: method("RuntimeService/ExecSync", "run the pre-stop command in container", [
-    message({ container_id: text(1), cmd: texts(2), timeout: seconds(3) }),
+  StopPodSandbox: method("StopPodSandbox", "stop sandbox", none),
+  RemovePodSandbox: method("RemovePodSandbox", "remove sandbox", none),
+  ListContainers: method("ListContainers", "list the containers", container),
+  StreamContainers: method("StreamContainers", "list the containers", container),
+  ContainerStatus: method(
+    "ContainerStatus",
+    "read the status of container",
+    message({ status: one(1, containerStatus) }),
+  ),
+  ListContainerStats: method(
+    "ListContainerStats",
+    "list the statistics of containers",
+    message({ stats: many(1, containerStats) }),
+  ),
+  StopContainer: method("StopContainer", "stop container", none),
+  RemoveContainer: method("RemoveContainer", "remove container", none),
+  ExecSync: method(
+    "ExecSync",
+    "run the pre-stop command in container",
     message({ exit_code: int32(3) }),
-  ]),
-  ListImages: method("ImageService/ListImages", "list the images", [none, image]),
-  StreamImages: method("ImageService/StreamImages", "list the images", [none, image]),
-  ImageStatus: method("ImageService/ImageStatus", "look up image", [
-    message({ image: one(1, imageSpec), verbose: bool(2) }),
-    imageStatus,
-  ]),
-  RemoveImage: method("ImageService/RemoveImage", "remove image", [
-    message({ image: one(1, imageSpec) }),
-    none,
-  ]),
-  ImageFsInfo: method("ImageService/ImageFsInfo", "get the image filesystems", [none, filesystems]),
+  ),
+  ListImages: method("ListImages", "list the images", image),
+  StreamImages: method("StreamImages", "list the images", image),
+  ImageStatus: method("ImageStatus", "look up image", imageStatus),
+  RemoveImage: method("RemoveImage", "remove image", none),
+  ImageFsInfo: method("ImageFsInfo", "get the image filesystems", filesystems),
 };
 
 export type SandboxMessage = Decoded<typeof sandbox>;

@@ -5,7 +5,7 @@ import { Client, connectivityState, credentials, Metadata, status } from "@grpc/
 import { assert } from "../model/errors.ts";
 import type { CallRecord } from "../model/ports.ts";
 import { TIMER_MS_MAX } from "../model/time.ts";
-import { cutEntries, encode } from "./codec.ts";
+import { cutEntries } from "./codec.ts";
 import { codeName, toRuntimeError } from "./errors.ts";
 import type { AnyMethod, Method } from "./messages.ts";
 
@@ -186,7 +186,7 @@ export function openChannel(options: ChannelOptions): Channel {
     endpoint,
     call: async (method, given, { decode, about = "", signal, extraMs = 0 }) => {
       const timeoutMs = requestTimeoutMs + extraMs;
-      const request = encode(method.request.fields, given);
+      const request = method.encode(given);
       let result: { readonly value: ReturnType<typeof decode> } | undefined;
       const onMessage = (bytes: Buffer): void => {
         result = { value: decode(method.answer.decode(bytes)) };
@@ -196,7 +196,7 @@ export function openChannel(options: ChannelOptions): Channel {
       return result.value;
     },
     list: async (method, given, { onEntry, signal }) => {
-      const request = encode(method.request.fields, given);
+      const request = method.encode(given);
       const onMessage = (bytes: Buffer): void => {
         cutEntries(bytes, onEntry);
         // Megabytes, which would otherwise last until the next collection; smaller buffers may share their memory.

@@ -39,11 +39,8 @@ export const declared: ReadonlyMap<string, Method> = new Map(
 const { root } = protobuf.parse(readFileSync(PROTO, "utf8"), { keepCase: true });
 root.resolveAll();
 
-/** The request and the response of a method. */
-export function typesOf(
-  path: string,
-): readonly [request: protobuf.Type | null, response: protobuf.Type | null] {
+/** The response of a method. */
+export function responseOf(path: string): protobuf.Type | null {
   const [, service = "", name = ""] = path.split("/");
-  const method = root.lookupService(service).methods[name];
-  return [method?.resolvedRequestType ?? null, method?.resolvedResponseType ?? null];
+  return root.lookupService(service).methods[name]?.resolvedResponseType ?? null;
 }

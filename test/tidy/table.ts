@@ -19,7 +19,9 @@ export const folderRules: Readonly<Record<string, FolderRule>> = {
   config: { folders: ["model"], packages: ["valibot", "yaml", "Bun"], oneFile: ["node:fs"] },
   cri: {
     folders: ["model"],
-    packages: ["@grpc/grpc-js", "node:buffer", "Bun"],
+    packages: ["@grpc/grpc-js", "@grpc/proto-loader", "node:buffer", "Bun"],
+    // The macro that reads the proto.
+    oneFile: ["node:fs", "node:path", "protobufjs"],
   },
   node: {
     folders: ["model"],

@@ -21,8 +21,6 @@ export async function bundledPackages(top: string): Promise<readonly BundledPack
   const result = await Bun.build({
     entrypoints: Object.keys(dependencies ?? {}).map((name) => Bun.resolveSync(name, top)),
     target: "bun",
-    // As in scripts/build.
-    external: ["@grpc/proto-loader"],
     metafile: true,
     root: top,
   });

@@ -1,0 +1,59 @@
+/** Reads `proto/runtime-v1.proto`. A macro: it runs while crigc is built, and the binary contains only its result. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+import protobuf from "protobufjs";
+
+export interface Schema {
+  /** The messages of requests, in the JSON of protobufjs, which `@grpc/proto-loader` reads. */
+  readonly messages: Readonly<Record<string, protobuf.IType>>;
+  readonly methods: Readonly<
+    Record<
+      string,
+      {
+        /** The HTTP/2 path: `/runtime.v1.ImageService/ListImages`. */
+        readonly path: string;
+        /** The name of its message. */
+        readonly request: string;
+        /** The response is any number of messages. */
+        readonly isStream: boolean;
+      }
+    >
+  >;
+}
+
+const PACKAGE = "runtime.v1";
+
+export function readSchema(): Schema {
+  const file = join(import.meta.dir, "../../proto/runtime-v1.proto");
+  const { root } = protobuf.parse(readFileSync(file, "utf8"), { keepCase: true });
+  root.resolveAll();
+  const declared = root.lookup(PACKAGE);
+  const services = declared instanceof protobuf.Namespace ? declared.nestedArray : [];
+  const messages: Record<string, protobuf.IType> = {};
+  const add = (type: protobuf.Type): void => {
+    if (messages[type.name] !== undefined) return;
+    messages[type.name] = {
+      fields: Object.fromEntries(type.fieldsArray.map((field) => [field.name, fieldOf(field)])),
+    };
+    for (const { resolvedType } of type.fieldsArray)
+      if (resolvedType instanceof protobuf.Type) add(resolvedType);
+  };
+  const methods = services.flatMap((service) =>
+    service instanceof protobuf.Service
+      ? service.methodsArray.map(({ name, resolvedRequestType, responseStream = false }) => {
+          if (resolvedRequestType !== null) add(resolvedRequestType);
+          const path = `/${PACKAGE}.${service.name}/${name}`;
+          const request = resolvedRequestType?.name ?? "";
+          return [name, { path, request, isStream: responseStream }] as const;
+        })
+      : [],
+  );
+  return { messages, methods: Object.fromEntries(methods) };
+}
+
+/** Enums are numbers. */
+const fieldOf = (field: protobuf.Field): protobuf.IField => ({
+  ...field.toJSON(),
+  type: field.resolvedType instanceof protobuf.Enum ? "int32" : field.type,
+});
