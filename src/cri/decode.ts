@@ -33,9 +33,6 @@ import type {
   SandboxMessage,
 } from "./messages.ts";
 
-/** Returns an equal string that exists already, if there is one. */
-export type StringPool = <Text extends string>(text: Text) => Text;
-
 /** In hex. */
 export const digestOf = (content: Buffer | string): string => Bun.SHA256.hash(content, "hex");
 
@@ -49,35 +46,35 @@ export function decodeImage(image: ImageMessage): Image {
   };
 }
 
-export function decodeContainer(container: ContainerMessage, shared: StringPool): Container {
+export function decodeContainer(container: ContainerMessage): Container {
   const id = required(container.id, "a container has no ID");
   const sandbox = required(container.pod_sandbox_id, `container ${id} names no sandbox`);
   if (container.metadata === null) throw new MalformedError(`container ${id} has no metadata`);
   return {
     id: containerId(id),
-    sandboxId: sandboxId(shared(sandbox)),
-    name: shared(container.metadata.name),
+    sandboxId: sandboxId(sandbox),
+    name: container.metadata.name,
     attempt: container.metadata.attempt,
-    podUid: podUid(shared(container.labels["io.kubernetes.pod.uid"] ?? "")),
-    podName: shared(container.labels["io.kubernetes.pod.name"] ?? ""),
-    podNamespace: shared(container.labels["io.kubernetes.pod.namespace"] ?? ""),
-    imageName: shared(container.image?.image ?? ""),
-    imageRef: shared(container.image_ref),
-    imageId: shared(container.image_id),
+    podUid: podUid(container.labels["io.kubernetes.pod.uid"] ?? ""),
+    podName: container.labels["io.kubernetes.pod.name"] ?? "",
+    podNamespace: container.labels["io.kubernetes.pod.namespace"] ?? "",
+    imageName: container.image?.image ?? "",
+    imageRef: container.image_ref,
+    imageId: container.image_id,
     state: containerState(container.state, id),
     createdAt: instant(container.created_at),
   };
 }
 
-export function decodeSandbox(sandbox: SandboxMessage, shared: StringPool): Sandbox {
+export function decodeSandbox(sandbox: SandboxMessage): Sandbox {
   const id = required(sandbox.id, "a sandbox has no ID");
   if (sandbox.metadata === null) throw new MalformedError(`sandbox ${id} has no metadata`);
   return {
     id: sandboxId(id),
-    podUid: podUid(shared(sandbox.labels["io.kubernetes.pod.uid"] ?? "")),
-    metadataUid: podUid(shared(sandbox.metadata.uid)),
-    name: shared(sandbox.metadata.name),
-    namespace: shared(sandbox.metadata.namespace),
+    podUid: podUid(sandbox.labels["io.kubernetes.pod.uid"] ?? ""),
+    metadataUid: podUid(sandbox.metadata.uid),
+    name: sandbox.metadata.name,
+    namespace: sandbox.metadata.namespace,
     attempt: sandbox.metadata.attempt,
     state: sandboxState(sandbox.state, id),
     createdAt: instant(sandbox.created_at),

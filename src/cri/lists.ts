@@ -7,13 +7,7 @@ import { RuntimeError } from "../model/errors.ts";
 import type { RuntimeReader } from "../model/ports.ts";
 import type { Container, Sandbox } from "../model/snapshot.ts";
 import { byId, mapBounded } from "../model/values.ts";
-import {
-  decodeContainer,
-  decodeImage,
-  decodeSandbox,
-  digestOf,
-  type StringPool,
-} from "./decode.ts";
+import { decodeContainer, decodeImage, decodeSandbox, digestOf } from "./decode.ts";
 import { type ContainerMessage, type Method, methods, type SandboxMessage } from "./messages.ts";
 import type { Channel } from "./transport.ts";
 
@@ -76,7 +70,7 @@ type Ask<Entry, Item> = <Request extends object>(
 ) => Promise<readonly Item[]>;
 
 interface CacheOptions<Entry, Item> {
-  readonly decode: (entry: Entry, shared: StringPool) => Item;
+  readonly decode: (entry: Entry) => Item;
   readonly onNewEntry: () => void;
   /** Which of the items count; by default all. */
   readonly counting?: (items: readonly Item[]) => readonly Item[];
@@ -102,14 +96,13 @@ export function listCache<Entry, Item extends { readonly id: string }>(
     read: (ask: Ask<Entry, Item>) => Promise<readonly Item[]>,
   ): Promise<readonly Item[]> => {
     const listed = new Map<string, Item>();
-    const shared = stringPool();
     const items = await read(async (method, request) => {
       const found: Item[] = [];
       const onEntry = (bytes: Buffer): void => {
         const digest = digestOf(bytes);
         let item = known.get(digest) ?? listed.get(digest);
         if (item === undefined) {
-          item = decode(method.answer.decode(bytes), shared);
+          item = decode(method.answer.decode(bytes));
           onNewEntry();
         }
         listed.set(digest, item);
@@ -127,18 +120,6 @@ export function listCache<Entry, Item extends { readonly id: string }>(
       counted.every((item, at) => (isSet ? itemsOfLast.has(item) : item === last[at]));
     if (!isSame) [last, itemsOfLast] = [counted, new Set(counted)];
     return last;
-  };
-}
-
-/** Stores strings that entries of one list share only once. */
-function stringPool(): StringPool {
-  const pool = new Map<string, string>();
-  return <Text extends string>(text: Text): Text => {
-    const there = pool.get(text);
-    if (there === undefined) pool.set(text, text);
-    // Equal text is of the same brand.
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-    return (there ?? text) as Text;
   };
 }
 

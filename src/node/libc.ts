@@ -2,7 +2,6 @@
 
 import { dlopen, ptr, read } from "bun:ffi";
 
-import { messageOf } from "../model/errors.ts";
 import { once } from "../model/values.ts";
 
 type FlockResult =
@@ -59,18 +58,5 @@ const signatures = {
   __errno_location: { args: [], returns: "ptr" },
 } as const;
 
-// musl's loader answers to every name of libc with itself, so the first one works there too.
-const names = ["libc.so.6", "libc.musl-x86_64.so.1", "libc.musl-aarch64.so.1"] as const;
-
-/** Opened on first use, because most commands do not need it; takes 0.2 ms. */
-const libc = once(() => {
-  const failures: string[] = [];
-  for (const name of names) {
-    try {
-      return dlopen(name, signatures).symbols;
-    } catch (error) {
-      failures.push(messageOf(error));
-    }
-  }
-  throw new Error(`cannot open libc: ${failures.join("; ")}`);
-});
+// Opened on first use, because most commands do not need it. musl's loader answers to every name of libc with itself.
+const libc = once(() => dlopen("libc.so.6", signatures).symbols);

@@ -48,13 +48,10 @@ const image = {
   pinned: true,
 };
 
-const shared = <Text extends string>(text: Text): Text => text;
 const readers = {
   ListImages: (entry: Buffer) => decodeImage(methods.ListImages.answer.decode(entry)),
-  ListContainers: (entry: Buffer) =>
-    decodeContainer(methods.ListContainers.answer.decode(entry), shared),
-  ListPodSandbox: (entry: Buffer) =>
-    decodeSandbox(methods.ListPodSandbox.answer.decode(entry), shared),
+  ListContainers: (entry: Buffer) => decodeContainer(methods.ListContainers.answer.decode(entry)),
+  ListPodSandbox: (entry: Buffer) => decodeSandbox(methods.ListPodSandbox.answer.decode(entry)),
 };
 type ListName = keyof typeof readers;
 
