@@ -11,7 +11,7 @@ import { type Duration, type Instant, toMs, watchedSince } from "../model/time.t
 import { hostAndPort } from "../model/values.ts";
 import { readClocks, wallClock } from "../node/clock.ts";
 import { prepare } from "../node/files.ts";
-import { ageNow } from "../policy/age-clock.ts";
+import { ageNow } from "../policy/remember.ts";
 import type { FilesystemStatus, StatusReport } from "../report/status.ts";
 import type { Recorder } from "../state/recorder.ts";
 import type { CommandServer } from "./commands.ts";

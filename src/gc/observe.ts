@@ -8,7 +8,7 @@ import type { DiskReader, HostReader, RuntimeReader } from "../model/ports.ts";
 import type { ImageVolumes, Resolution, Snapshot } from "../model/snapshot.ts";
 import { instant } from "../model/time.ts";
 import { byObject, sameOr } from "../policy/by-object.ts";
-import type { Listed } from "../policy/container/ownership.ts";
+import type { Listed } from "../policy/container/pods.ts";
 import { STARTING_SINCE } from "../policy/creations.ts";
 import { referencesToResolve } from "../policy/image/usage.ts";
 import { askAll } from "./calls.ts";

@@ -10,7 +10,7 @@ import type { RuntimeReader } from "../model/ports.ts";
 import type { Container, Sandbox } from "../model/snapshot.ts";
 import { mapBounded } from "../model/values.ts";
 import { byParts } from "../policy/by-object.ts";
-import type { Listed } from "../policy/container/ownership.ts";
+import type { Listed } from "../policy/container/pods.ts";
 import { CALLS_AT_ONCE } from "./calls.ts";
 
 export type ListedRuntime = Pick<

@@ -26,7 +26,7 @@ import type {
   SandboxRemoveReason,
 } from "../model/reason.ts";
 import type { Container, DanglingLogLink, PodLogDirectory, Sandbox } from "../model/snapshot.ts";
-import type { Listed } from "../policy/container/ownership.ts";
+import type { Listed } from "../policy/container/pods.ts";
 import type { PodLists } from "./pod-lists.ts";
 import type { Engine } from "./ports.ts";
 import { stopGracefully } from "./stop-pod.ts";

@@ -6,7 +6,7 @@ import type { ContainerItem, ContainerOutcome, LogItem, SandboxItem } from "../m
 import type { ContainerPlan } from "../model/plan.ts";
 import type { DanglingLogLink } from "../model/snapshot.ts";
 import { unjudged } from "../policy/container/containers.ts";
-import type { Listed } from "../policy/container/ownership.ts";
+import type { Listed } from "../policy/container/pods.ts";
 import { UNANSWERED_MAX } from "./calls.ts";
 import { Fresh } from "./fresh-lists.ts";
 import {

@@ -19,9 +19,9 @@ import type { Filesystem, Image, Snapshot } from "../model/snapshot.ts";
 import { duration, type Instant } from "../model/time.ts";
 import { larger } from "../model/values.ts";
 import type { Facts } from "../policy/facts.ts";
-import { distinctImages } from "../policy/image/image-index.ts";
 import { changed, isRecreated, type Recheck } from "../policy/image/judge.ts";
-import { layersOf } from "../policy/origins.ts";
+import { distinctImages } from "../policy/image/reference.ts";
+import { layersOf } from "../policy/layers.ts";
 import {
   gaveNothing,
   isTelling,
@@ -76,8 +76,6 @@ class ImageRemovals {
   /** Those to announce. */
   readonly #ghosts: Image[] = [];
   readonly #gone = new Set<ImageId>();
-  /** Images of the plan that were missing from a list of this pass. */
-  readonly #missed = new Set<ImageId>();
   #judged: { readonly snapshot: Snapshot; readonly recheck: Recheck } | null = null;
   #estimatedBytes = 0n;
   /** Reported sizes of what was removed for the targets. */
@@ -225,8 +223,6 @@ class ImageRemovals {
     const { facts, memory, policy, hold } = this.#execution;
     if (hold().kind !== "none") return { kind: "blocked", block: "on-hold" };
     if (this.#judged?.snapshot !== node) {
-      const listed = new Set(node.images.map(({ id }) => id));
-      for (const { id } of facts.snapshot.images) if (!listed.has(id)) this.#missed.add(id);
       const now = {
         ...facts,
         snapshot: node,
@@ -234,9 +230,8 @@ class ImageRemovals {
       };
       this.#judged = { snapshot: node, recheck: policy.recheckImages(now) };
     }
-    const isAnother =
-      this.#missed.has(candidate.image.id) ||
-      isRecreated(candidate, facts.ledger, memory.current());
+    // Every list counts: a record ends with the first one that lacks its image.
+    const isAnother = isRecreated(candidate, facts.ledger, memory.current());
     return (
       this.#judged.recheck(candidate, this.#gone) ??
       (isAnother ? changed("it was removed and created again") : null)

@@ -1,10 +1,14 @@
 /**
- * The layers of a node's images: which of them share how much, and about what a removal frees. Images share layers by
- * chain, so two images share their common beginning. Runtimes report the size of an image, never of a layer.
+ * The layers of a node's images: which of them share how much, about what a removal frees, and how the ledger records them.
+ * Images share layers by chain, so two images share their common beginning. Runtimes report the size of an image, never of a
+ * layer.
  */
 
 import type { ChainId, ImageId } from "../model/ids.ts";
+import type { ImageOrigin, LayerRun, Ledger, OriginRecord } from "../model/ledger.ts";
+import type { Image } from "../model/snapshot.ts";
 import { compared } from "../model/values.ts";
+import { byParts } from "./by-object.ts";
 
 /** An image by the chain that ends with its last layer. */
 export interface LayeredImage {
@@ -72,14 +76,6 @@ export class Layers {
     for (const [place, id] of order.entries())
       for (const chain of downFrom(this.#members.get(id)?.end ?? null)) last.set(chain, place);
     return new Map(order.map((id, place) => [id, last.get(this.#members.get(id)?.end) ?? place]));
-  }
-
-  /** Whether one of these images has all layers of another one. */
-  coveredBy(ids: Iterable<ImageId>): (id: ImageId) => boolean {
-    const covered = new Set<Chain | undefined>();
-    for (const id of ids)
-      for (const chain of downFrom(this.#members.get(id)?.end ?? null)) covered.add(chain);
-    return (id) => covered.has(this.#members.get(id)?.end);
   }
 
   /** What these images take by their sizes: each layer once, a shared one as large as the sizes allow. */
@@ -176,4 +172,83 @@ class Removals {
     this.#passed.set(chain, at);
     return chain.images[at] ?? null;
   }
+}
+
+// What the ledger records: each layer once, in runs that images share
+
+export type Origins = Pick<Ledger, "origins" | "layers">;
+
+/** Adds what was read of new images, and drops what no listed image has; returns the same maps if nothing changed. */
+export function rememberOrigins(
+  known: Origins,
+  images: readonly Pick<Image, "id">[],
+  read: ReadonlyMap<ImageId, ImageOrigin>,
+): Origins {
+  const listed = new Set(images.map(({ id }) => id));
+  const origins = new Map([...known.origins].filter(([id]) => listed.has(id)));
+  const fresh = [...read].filter(([id]) => listed.has(id) && !origins.has(id));
+  const isLess = origins.size < known.origins.size;
+  if (!isLess && fresh.length === 0) return { origins: known.origins, layers: known.layers };
+  const layers = isLess ? neededRuns(known.layers, origins) : new Map(known.layers);
+  const chains = new Set([...layers.values()].flatMap(({ chain }) => chain));
+  for (const [id, { chain, builtAt }] of fresh) {
+    origins.set(id, { chain: chain?.at(-1) ?? null, builtAt });
+    if (chain !== null) addRun(layers, chains, chain);
+  }
+  return { origins, layers };
+}
+
+/** The layers of all images, where known; computed once for the same list and records. */
+export const layersOf = (images: readonly Image[], { origins, layers: runs }: Origins): Layers =>
+  layersOfParts({ images, origins, runs });
+
+const layersOfParts = byParts(({ images, origins, runs }: LayerParts): Layers => {
+  const layered = images.flatMap(({ id, sizeBytes }) => {
+    const chain = origins.get(id)?.chain ?? null;
+    return chain === null ? [] : [{ id, sizeBytes, chain }];
+  });
+  const parents = new Map<ChainId, ChainId | null>();
+  for (const { below, chain } of runs.values())
+    chain.forEach((one, index) => parents.set(one, chain[index - 1] ?? below));
+  return new Layers(layered, parents);
+});
+
+interface LayerParts {
+  readonly images: readonly Image[];
+  readonly origins: Origins["origins"];
+  readonly runs: Origins["layers"];
+}
+
+/** Adds the layers that no run has yet: if a chain is known, so is everything below it. */
+function addRun(
+  layers: Map<ChainId, LayerRun>,
+  chains: Set<ChainId>,
+  chain: readonly ChainId[],
+): void {
+  const known = chain.findLastIndex((one) => chains.has(one));
+  const added = chain.slice(known + 1);
+  const last = added.at(-1);
+  if (last === undefined) return;
+  for (const one of added) chains.add(one);
+  layers.set(last, { below: chain[known] ?? null, chain: added });
+}
+
+/** The runs that contain a layer of any of these images. */
+function neededRuns(
+  layers: Origins["layers"],
+  origins: ReadonlyMap<ImageId, OriginRecord>,
+): Map<ChainId, LayerRun> {
+  const runOf = new Map<ChainId, ChainId>();
+  for (const [last, { chain }] of layers) for (const one of chain) runOf.set(one, last);
+  const needed = new Set<ChainId>();
+  for (const { chain } of origins.values()) {
+    let at = chain;
+    while (at !== null) {
+      const last = runOf.get(at);
+      if (last === undefined || needed.has(last)) break;
+      needed.add(last);
+      at = layers.get(last)?.below ?? null;
+    }
+  }
+  return new Map([...layers].filter(([last]) => needed.has(last)));
 }

@@ -4,17 +4,61 @@ import type { Ledger } from "../model/ledger.ts";
 import type { LedgerLimits } from "../model/limits.ts";
 import type { ContainerPlan, ImagePlan, Plan } from "../model/plan.ts";
 import type { Snapshot } from "../model/snapshot.ts";
+import type { ContainerInput } from "./container/container-rules.ts";
 import { decideContainers } from "./container/containers.ts";
-import type { Listed, Owner } from "./container/ownership.ts";
-import { rememberPods } from "./container/pods.ts";
-import { decideBy } from "./decide.ts";
+import { judgePods, type Listed, type Owner, podView, rememberPods } from "./container/pods.ts";
 import type { Facts, Parts } from "./facts.ts";
-import { decideImages } from "./image/images.ts";
-import { type Recheck, recheckImages } from "./image/judge.ts";
+import { decideImages, type GoneBefore } from "./image/images.ts";
+import { type Recheck, recheckImages, standingBlocks } from "./image/judge.ts";
 import { usageOf } from "./image/usage.ts";
 import { judgePressure, type PressureInput, type PressureVerdict } from "./pressure/thresholds.ts";
 import { remember } from "./remember.ts";
+import { selectedContainers, selectionOf } from "./selection.ts";
 import { measuredStop, type StopRule } from "./space.ts";
+
+export interface Halves {
+  readonly decideContainers: (input: ContainerInput) => ContainerPlan;
+  readonly decideImages: (facts: Facts, before: GoneBefore) => ImagePlan;
+}
+
+export function decideBy(halves: Halves) {
+  const containerPlan = (facts: Facts, fresh: Listed | null = null): ContainerPlan => {
+    const plan = halves.decideContainers(containerInput(facts, fresh));
+    const selection = selectionOf(facts.purpose);
+    const selected = selection === null ? plan : selectedContainers(plan, selection);
+    if (facts.parts.containers !== "logs") return selected;
+    return { ...selected, containers: [], sandboxes: [] };
+  };
+  const decide = (facts: Facts): Plan => {
+    const containers = facts.parts.containers === "none" ? null : containerPlan(facts);
+    const images = facts.parts.images ? halves.decideImages(facts, goneBefore(containers)) : null;
+    return { containers, images };
+  };
+  return { decide, decideContainers: containerPlan };
+}
+
+function containerInput(facts: Facts, fresh: Listed | null): ContainerInput {
+  const { snapshot, ledger, limits, purpose } = facts;
+  // A container removed between the list and its status is not the newest of its name; another one is.
+  const containers = snapshot.containers.filter(
+    ({ id }) => snapshot.imageVolumes.get(id)?.kind !== "gone",
+  );
+  return {
+    snapshot: { ...snapshot, containers, ...fresh },
+    isFresh: fresh !== null,
+    pods: judgePods(ledger.pods, { ...podView(facts), ...fresh }),
+    limits: limits.containers,
+    purpose: purpose.kind,
+    now: snapshot.clocks.wall,
+    blocks: standingBlocks(facts),
+  };
+}
+
+/** Images are judged as if the planned containers were removed. */
+function goneBefore(plan: ContainerPlan | null): GoneBefore {
+  const removed = (plan?.containers ?? []).filter(({ decision }) => decision.kind === "remove");
+  return new Set(removed.map(({ container }) => container.id));
+}
 
 export interface Observation {
   /** Before it. */

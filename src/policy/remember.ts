@@ -1,5 +1,12 @@
-/** Makes the next ledger from the last one and an observation. */
-import type { ContainerId, ImageId, PodUid, SandboxId } from "../model/ids.ts";
+/** Makes the next ledger from the last one and an observation, by the clock of all ages. */
+
+import {
+  type ContainerId,
+  type ImageId,
+  isBootId,
+  type PodUid,
+  type SandboxId,
+} from "../model/ids.ts";
 import {
   type ContainerRecord,
   type ImageRecord,
@@ -8,14 +15,13 @@ import {
   unusedRecord,
 } from "../model/ledger.ts";
 import type { LedgerLimits } from "../model/limits.ts";
-import type { Image, Snapshot } from "../model/snapshot.ts";
-import { duration, type Instant, type ObservedTime, watched } from "../model/time.ts";
-import { larger } from "../model/values.ts";
-import { ageNow, isSameBoot } from "./age-clock.ts";
+import type { Clocks, Image, Snapshot } from "../model/snapshot.ts";
+import { duration, hours, type Instant, type ObservedTime, watched } from "../model/time.ts";
+import { atLeastZero, larger, smaller } from "../model/values.ts";
 import { keyed } from "./by-object.ts";
-import { distinctImages, namesText } from "./image/image-index.ts";
+import { distinctImages, namesText } from "./image/reference.ts";
 import type { Usage } from "./image/usage.ts";
-import { rememberOrigins } from "./origins.ts";
+import { rememberOrigins } from "./layers.ts";
 
 export interface Remember {
   readonly ledger: Ledger;
@@ -105,10 +111,9 @@ export function seeImages(
 export function recallImage(ledger: Ledger, id: ImageId, before: ImageRecord): Ledger {
   const since = ledger.images.get(id);
   if (since !== undefined && since.names !== before.names) return ledger;
-  const record =
-    since === undefined || since.lastUsedAt === null
-      ? before
-      : { ...before, lastUsedAt: since.lastUsedAt, lastUsedWatched: since.lastUsedWatched };
+  const lastUsedAt = since?.lastUsedAt ?? before.lastUsedAt;
+  const lastUsedWatched = since?.lastUsedWatched ?? before.lastUsedWatched;
+  const record = { ...before, lastUsedAt, lastUsedWatched };
   return { ...ledger, images: new Map(ledger.images).set(id, record) };
 }
 
@@ -181,3 +186,32 @@ function containerRecord(
     volumes?.kind === "known" ? volumes.references : (before?.imageVolumes ?? null);
   return before?.imageVolumes === imageVolumes ? before : { imageVolumes };
 }
+
+// The clock of all ages: the machine's uptime, summed in the ledger from look to look, and never the wall clock
+
+/** A longer time without a look counts as this much. */
+const GAP_MAX = hours(24);
+
+/** A new beginning of the minimum age holds an image for at most this long. */
+export const AGE_RESTART_MAX = hours(1);
+
+/**
+ * Counts the uptime since the last look of the same boot, or since the boot if the look was in an earlier one; boots
+ * between them count nothing.
+ */
+export function ageNow(
+  ledger: Pick<Ledger, "bootId" | "observedAt" | "uptime" | "watched">,
+  { bootId, uptime }: Pick<Clocks, "bootId" | "uptime">,
+): ObservedTime {
+  if (ledger.observedAt === null) return ledger.watched;
+  const passed = isSameBoot(ledger, { bootId, uptime }) ? uptime - ledger.uptime : uptime;
+  return watched(ledger.watched + smaller(atLeastZero(passed), GAP_MAX));
+}
+
+/** Where the boot ID is hidden, an uptime that is not lower counts as of the same boot: then less has passed. */
+export const isSameBoot = (
+  ledger: Pick<Ledger, "bootId" | "uptime">,
+  { bootId, uptime }: Pick<Clocks, "bootId" | "uptime">,
+): boolean =>
+  bootId === ledger.bootId ||
+  (!(isBootId(bootId) && isBootId(ledger.bootId)) && uptime >= ledger.uptime);

@@ -4,8 +4,9 @@ import type { ContainerPlan, Criterion, Decision, Purpose, Selection } from "../
 import type { Snapshot } from "../model/snapshot.ts";
 import type { ObservedTime } from "../model/time.ts";
 import { type Ranked, unusedFor } from "./image/rank.ts";
+import { imageNames } from "./image/reference.ts";
 import { usageOf } from "./image/usage.ts";
-import { imageNames, matchPattern, parseKeepPattern } from "./keep/keep-pattern.ts";
+import { matchPattern, parseKeepPattern } from "./keep/keep.ts";
 
 const NOT_SELECTED = { kind: "not-selected" } as const;
 

@@ -31,54 +31,45 @@ export function judgeDisks(
   limits: Thresholds,
 ): DiskJudgement {
   const stores = filesystems.filter(({ roles }) => roles.includes("imagefs"));
-  if (stores.length === 0) {
-    const message = "the runtime names no image filesystem";
-    const block = { kind: "invalid-capacity", path: "", message } as const;
-    return { usage: [], blocks: [block], targets: [], notes: [] };
-  }
-  const judged = stores.map((filesystem) => judgeDisk(filesystem, limits));
+  const faults = stores.flatMap((filesystem) => {
+    const message = spaceFault(filesystem);
+    return message === null ? [] : [{ filesystem, message }];
+  });
+  const nowhere = { path: "", message: "the runtime names no image filesystem" };
+  const invalid = faults.map(({ filesystem: { path }, message }) => ({ path, message }));
+  const sound = stores.filter((store) => faults.every(({ filesystem }) => filesystem !== store));
+  const usage = sound.map((filesystem) => diskUsageOf(filesystem, limits));
+  const isClamped = ({ availableBytes, capacityBytes }: Filesystem): boolean =>
+    availableBytes > capacityBytes;
   return {
-    usage: judged.flatMap(({ usage }) => usage),
-    blocks: judged.flatMap(({ blocks }) => blocks),
-    targets: judged.flatMap(({ targets }) => targets),
-    notes: judged.flatMap(({ notes }) => notes),
+    usage,
+    blocks: (stores.length === 0 ? [nowhere] : invalid).map((fault) => ({
+      kind: "invalid-capacity",
+      ...fault,
+    })),
+    targets: usage.filter((one) => one.usedPercent >= one.highPercent).map(lowTarget),
+    notes: sound.filter(isClamped).map(({ path }) => ({ kind: "clamped", path })),
   };
 }
 
-function judgeDisk(filesystem: Filesystem, { highPercent, lowPercent }: Thresholds): DiskJudgement {
-  const { path, device, capacityBytes: capacity, availableBytes } = filesystem;
-  const fault = spaceFault(filesystem);
-  if (fault !== null) {
-    const block = { kind: "invalid-capacity", path, message: fault } as const;
-    return { usage: [], blocks: [block], targets: [], notes: [] };
-  }
-  const available = smaller(availableBytes, capacity);
-  const usage: DiskUsage = {
+function diskUsageOf(filesystem: Filesystem, { highPercent, lowPercent }: Thresholds): DiskUsage {
+  const { capacityBytes, availableBytes } = filesystem;
+  return {
     filesystem,
-    usedPercent: usedPercent(capacity, available),
+    usedPercent: usedPercent(capacityBytes, smaller(availableBytes, capacityBytes)),
     inodesUsedPercent: inodesUsedPercent(filesystem),
     highPercent,
     lowPercent,
   };
+}
+
+function lowTarget({ filesystem, highPercent, lowPercent }: DiskUsage): DiskTarget {
+  const { capacityBytes: capacity } = filesystem;
   // Multiplies before dividing: the whole part of the share that the low threshold leaves free.
-  const target = (capacity * BigInt(100 - lowPercent)) / 100n;
-  const targets: readonly ImageTarget[] =
-    usage.usedPercent < highPercent
-      ? []
-      : [
-          {
-            kind: "available-bytes",
-            trigger: { kind: "space" },
-            device,
-            path,
-            availableBytes: target,
-            wantedBytes: target - available + reserveLackOf(filesystem),
-            // Usage is below the high threshold if `100 · available / capacity` reaches `101 - high`; rounded up.
-            relievedBytes: (capacity * BigInt(101 - highPercent) + 99n) / 100n,
-          },
-        ];
-  const notes = availableBytes > capacity ? [{ kind: "clamped" as const, path }] : [];
-  return { usage: [usage], blocks: [], targets, notes };
+  const availableBytes = (capacity * BigInt(100 - lowPercent)) / 100n;
+  // Usage is below the high threshold if `100 · available / capacity` reaches `101 - high`; rounded up.
+  const relievedBytes = (capacity * BigInt(101 - highPercent) + 99n) / 100n;
+  return spaceTarget(filesystem, { trigger: { kind: "space" }, availableBytes, relievedBytes });
 }
 
 /** 100 less the whole percent that is available: usage is rounded up, as in the kubelet. */
@@ -109,21 +100,27 @@ export function freeTargets(
   { filesystems }: Pick<Snapshot, "filesystems">,
   availableBytes: bigint,
 ): readonly ImageTarget[] {
-  return filesystems.flatMap((filesystem): readonly ImageTarget[] => {
-    const { device, path, availableBytes: available, roles } = filesystem;
-    if (!roles.includes("imagefs") || available >= availableBytes) return [];
-    const wantedBytes = availableBytes - available + reserveLackOf(filesystem);
-    const on = { trigger: { kind: "free" }, device, path } as const;
-    return [
-      {
-        kind: "available-bytes",
-        ...on,
-        availableBytes,
-        wantedBytes,
-        relievedBytes: availableBytes,
-      },
-    ];
-  });
+  return filesystems
+    .filter(({ roles, availableBytes: now }) => roles.includes("imagefs") && now < availableBytes)
+    .map((filesystem) => spaceTarget(filesystem, { trigger: { kind: "free" }, availableBytes }));
+}
+
+/** Until so much is available. `relievedBytes`: from where on the trigger is no longer met. */
+export function spaceTarget(
+  filesystem: Filesystem,
+  target: Pick<DiskTarget, "trigger"> & Amounts,
+): DiskTarget {
+  const { device, path } = filesystem;
+  const { availableBytes, relievedBytes = availableBytes } = target;
+  // More than the capacity is a rounding.
+  const available = smaller(filesystem.availableBytes, filesystem.capacityBytes);
+  const wantedBytes = availableBytes - available + reserveLackOf(filesystem);
+  return { kind: "available-bytes", device, path, ...target, wantedBytes, relievedBytes };
+}
+
+interface Amounts {
+  readonly availableBytes: bigint;
+  readonly relievedBytes?: bigint;
 }
 
 /** The budget of the image store; `sizeBytes`: what the images take in the runtime's sizes. */

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 
 import type { ImageRecord } from "../../src/model/ledger.ts";
 import { hours, instant, watched } from "../../src/model/time.ts";
-import { namesText } from "../../src/policy/image/image-index.ts";
+import { namesText } from "../../src/policy/image/reference.ts";
 import { read } from "../state/fixture.ts";
 import { aFilesystem, aLedger, anImage, aRecord, NOW } from "../support/build/values.ts";
 import { scratch } from "../support/scratch.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 
 import { type Duration, duration, hours, instant, watched } from "../../src/model/time.ts";
-import { ageNow } from "../../src/policy/age-clock.ts";
+import { ageNow } from "../../src/policy/remember.ts";
 
 const look = (bootId: string, count: number) => ({
   bootId,

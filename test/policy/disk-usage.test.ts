@@ -4,7 +4,7 @@ import type { KeptImage } from "../../src/model/plan.ts";
 import type { ImageKeepReason } from "../../src/model/reason.ts";
 import type { Image } from "../../src/model/snapshot.ts";
 import { hours, type Instant, instant } from "../../src/model/time.ts";
-import { imageUsage, type ImageUsageFacts } from "../../src/policy/disk-usage.ts";
+import { imageUsage, type ImageUsageFacts } from "../../src/policy/disk.ts";
 import { Layers } from "../../src/policy/layers.ts";
 import { layersOf } from "../support/build/layers.ts";
 import { aCandidate, anImage, aRecord, MIB, NOW } from "../support/build/values.ts";

@@ -71,20 +71,13 @@ test("of two images with the same layers the removal of the larger frees nothing
   expect(layersOf([base, "b"], [app, "b"]).removals().remove(app.id)).toBe(0n);
 });
 
-test("an image is built on one that has all of its layers, and is placed and covered by it", () => {
+test("an image is built on one that has all of its layers, and is placed by it", () => {
   const lone = sized("lone", 10);
   const layers = layersOf([base, "b"], [app, "b/x"], [other, "b/y"]);
   expect(layers.builtOn(base.id)).toEqual([app.id, other.id]);
   expect(layers.builtOn(app.id)).toEqual([]);
   const order = [base, app, lone, other].map(({ id }) => id);
   expect([...layers.lastPlaces(order).values()]).toEqual([3, 1, 2, 3]);
-  const isCovered = layers.coveredBy([app.id]);
-  expect([base, app, other, lone].map(({ id }) => isCovered(id))).toEqual([
-    true,
-    true,
-    false,
-    false,
-  ]);
 });
 
 const randomNode = fc

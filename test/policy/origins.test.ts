@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 
 import { chainId, type ImageId, imageId } from "../../src/model/ids.ts";
 import type { ImageOrigin, LayerRun } from "../../src/model/ledger.ts";
-import { layersOf, type Origins, rememberOrigins } from "../../src/policy/origins.ts";
+import { layersOf, type Origins, rememberOrigins } from "../../src/policy/layers.ts";
 import { anImage, MIB, NOW } from "../support/build/values.ts";
 
 const NOTHING: Origins = { origins: new Map(), layers: new Map() };

@@ -7,7 +7,7 @@ import { screenQuery } from "../../engine/client.ts";
 import { ConfigError, configIssue, HostError } from "../../model/errors.ts";
 import { parseExactJson } from "../../model/exact-json.ts";
 import { type Instant, plus } from "../../model/time.ts";
-import { parseKeepPattern } from "../../policy/keep/keep-pattern.ts";
+import { parseKeepPattern } from "../../policy/keep/keep.ts";
 import { document, printedYaml } from "../../report/document.ts";
 import { holdWords } from "../../report/image-reasons.ts";
 import { tableLines } from "../../report/printer.ts";

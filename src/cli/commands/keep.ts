@@ -3,8 +3,12 @@
 import { ConfigError, configIssue, RuntimeError, usageError } from "../../model/errors.ts";
 import type { Image, KeepRule } from "../../model/snapshot.ts";
 import { toRfc3339 } from "../../model/time.ts";
-import { parseKeepPattern } from "../../policy/keep/keep-pattern.ts";
-import { compileKeepRules, keepRuleMatches, parseKeepFile } from "../../policy/keep/keep.ts";
+import {
+  compileKeepRules,
+  keepRuleMatches,
+  parseKeepFile,
+  parseKeepPattern,
+} from "../../policy/keep/keep.ts";
 import { keepRulesDocument, keepRulesTable } from "../../report/keep.ts";
 import { clean } from "../../report/terminal.ts";
 import { counted } from "../../report/words.ts";

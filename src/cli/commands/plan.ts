@@ -7,9 +7,13 @@ import { usageError } from "../../model/errors.ts";
 import type { Removal } from "../../model/history.ts";
 import type { ImageId } from "../../model/ids.ts";
 import type { Image } from "../../model/snapshot.ts";
-import { indexImages, listedImages } from "../../policy/image/image-index.ts";
-import { normaliseRepository, repositoryOf } from "../../policy/image/reference.ts";
-import { layersOf } from "../../policy/origins.ts";
+import {
+  indexImages,
+  listedImages,
+  normaliseRepository,
+  repositoryOf,
+} from "../../policy/image/reference.ts";
+import { layersOf } from "../../policy/layers.ts";
 import {
   candidateThing,
   containerThing,

@@ -4,15 +4,16 @@ import type { ContainerId } from "../../model/ids.ts";
 import type { ContainerPlan, Decision, PlannedContainer } from "../../model/plan.ts";
 import type { ContainerKeepReason, ContainerRemoveReason } from "../../model/reason.ts";
 import { overLimits, rankOf, type Unit } from "../kubelet/container-gc.ts";
-import { containerPlanOf, oldestFirst } from "./container-plan.ts";
 import {
   type ContainerInput,
+  containerPlanOf,
   containerRules,
   decisionOf,
   judge,
+  oldestFirst,
   sandboxRules,
 } from "./container-rules.ts";
-import { listedOwners, ownership } from "./ownership.ts";
+import { listedOwners, ownership } from "./pods.ts";
 
 export function decideContainers(input: ContainerInput): ContainerPlan {
   assert(input.limits.minimumAge >= 0n, "a negative minimum age of containers is invalid");

@@ -1,18 +1,96 @@
-/** Decides which pods are deleted, from the pod source, the live pods and the ledger. */
-import type { PodUid } from "../../model/ids.ts";
+/** Which pod a sandbox or container belongs to, and which pods are deleted. */
+
+import { type PodUid, podUid } from "../../model/ids.ts";
 import type { PodRecord } from "../../model/ledger.ts";
 import type { LedgerLimits } from "../../model/limits.ts";
 import type { PodSourceState } from "../../model/plan.ts";
-import { logFactsOf, type LogReading, type PodReading } from "../../model/snapshot.ts";
+import {
+  type Container,
+  logFactsOf,
+  type LogReading,
+  type PodReading,
+  type Sandbox,
+  type Snapshot,
+} from "../../model/snapshot.ts";
 import { type ObservedTime, seconds, watchedSince } from "../../model/time.ts";
 import type { Facts } from "../facts.ts";
-import {
-  type Listed,
-  listedOwners,
-  livingKubernetesPods,
-  livingPods,
-  type Owner,
-} from "./ownership.ts";
+
+export interface Owner {
+  /** The pod's UID, or a substitute if Kubernetes created none. Empty only for the kubelet's rules. */
+  readonly uid: PodUid;
+  /** Kubernetes did not create it, or its labels contradict each other: no pod source knows it. */
+  readonly foreign: boolean;
+}
+
+/** The runtime's lists. */
+export type Listed = Pick<Snapshot, "containers" | "sandboxes">;
+
+export interface Ownership {
+  readonly ofSandbox: (sandbox: Sandbox) => Owner;
+  readonly ofContainer: (container: Container) => Owner;
+}
+
+/**
+ * A sandbox belongs to the pod of its label, else of its `metadata.uid`; a container to its sandbox's pod, or, while its
+ * sandbox is not listed, to the pod of the container's label.
+ */
+export function ownership({ sandboxes }: Pick<Listed, "sandboxes">): Ownership {
+  const byId = new Map(sandboxes.map((sandbox) => [sandbox.id, sandbox]));
+  return {
+    ofSandbox: sandboxOwner,
+    ofContainer: (container) => containerOwner(container, byId.get(container.sandboxId)),
+  };
+}
+
+/** Owners of everything that the runtime lists, foreign ones last: each once, or twice where some of it counts as foreign and some does not. */
+export function listedOwners(listed: Listed): readonly Owner[] {
+  const owners = ownership(listed);
+  const [own, foreign] = [new Map<PodUid, Owner>(), new Map<PodUid, Owner>()];
+  const add = (owner: Owner): unknown => (owner.foreign ? foreign : own).set(owner.uid, owner);
+  for (const sandbox of listed.sandboxes) add(owners.ofSandbox(sandbox));
+  for (const container of listed.containers) add(owners.ofContainer(container));
+  return [...own.values(), ...foreign.values()];
+}
+
+function sandboxOwner({ id, podUid: uid, metadataUid }: Sandbox): Owner {
+  if (uid !== "") return { uid, foreign: false };
+  return { uid: metadataUid === "" ? podUid(`sandbox:${id}`) : metadataUid, foreign: true };
+}
+
+function containerOwner(
+  { podUid: uid, sandboxId }: Container,
+  sandbox: Sandbox | undefined,
+): Owner {
+  if (sandbox !== undefined) {
+    const owner = sandboxOwner(sandbox);
+    // Kubernetes gives both the same label. A container with another one was put into the pod by something else.
+    return uid === sandbox.podUid ? owner : { uid: owner.uid, foreign: true };
+  }
+  return uid === ""
+    ? { uid: podUid(`sandbox:${sandboxId}`), foreign: true }
+    : { uid, foreign: false };
+}
+
+/** Pods that are alive, whatever a source lists: they have a ready sandbox or a running container. Without a UID: "". */
+export function livingPods(listed: Listed): ReadonlySet<PodUid> {
+  const owners = ownership(listed);
+  const running = listed.containers.filter(({ state }) => state === "running");
+  const populated = new Set(running.map(({ sandboxId }) => sandboxId));
+  const living = listed.sandboxes.filter(({ id, state }) => state === "ready" || populated.has(id));
+  return new Set([
+    ...living.flatMap((one) => [owners.ofSandbox(one).uid, one.metadataUid]),
+    ...running.flatMap((one) => [owners.ofContainer(one).uid, one.podUid]),
+  ]);
+}
+
+/** Live pods with labels of Kubernetes, which its own sources must list. */
+export const livingKubernetesPods = ({ containers, sandboxes }: Listed): ReadonlySet<PodUid> =>
+  new Set(
+    [
+      ...sandboxes.filter(({ state }) => state === "ready"),
+      ...containers.filter(({ state }) => state === "running"),
+    ].flatMap(({ podUid: uid }) => (uid === "" ? [] : [uid])),
+  );
 
 /** A pod is absent, or dead, once it was so in two passes this far apart, and in each one between them. */
 export const PASSES_APART = seconds(10);
@@ -99,21 +177,13 @@ export function judgePods(records: ReadonlyMap<PodUid, PodRecord>, view: PodView
   const deadSince = (uid: PodUid): ObservedTime | null =>
     records.get(uid)?.deadSinceWatched ?? null;
   const isDead = (uid: PodUid): boolean => isConfirmed(uid, deadSince(uid));
-  if (state.kind !== "ready") {
-    return {
-      state,
-      shouldRemoveContent: () => null,
-      hasEnded: () => false,
-      foreignDead: isDead,
-      mayBeDeleted: () => false,
-    };
-  }
-  const isCri = state.source === "cri";
+  const isReady = state.kind === "ready";
+  const isCri = isReady && state.source === "cri";
   const inSource = podsIn(view.pods);
   const absentSince = (uid: PodUid): ObservedTime | null =>
     inSource.has(uid) ? null : (records.get(uid)?.absentSinceWatched ?? null);
   const isDeleted = (uid: PodUid): boolean => {
-    if (!isCri) return isConfirmed(uid, absentSince(uid));
+    if (!isCri) return isReady && isConfirmed(uid, absentSince(uid));
     // Not by the runtime's timestamps, which jump with the node's clock and count nights when it was off.
     const isOld = watchedSince(watched, deadSince(uid) ?? watched) >= view.limits.deadPodTtl;
     return isOld && isDead(uid);
@@ -123,6 +193,7 @@ export function judgePods(records: ReadonlyMap<PodUid, PodRecord>, view: PodView
     shouldRemoveContent: (uid) => (isDeleted(uid) ? "pod-gone" : null),
     hasEnded: isCri ? isDead : isDeleted,
     foreignDead: isDead,
-    mayBeDeleted: (uid) => !living.has(uid) && (isCri ? deadSince(uid) : absentSince(uid)) !== null,
+    mayBeDeleted: (uid) =>
+      isReady && !living.has(uid) && (isCri ? deadSince(uid) : absentSince(uid)) !== null,
   };
 }

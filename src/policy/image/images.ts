@@ -2,6 +2,7 @@
 
 import type { ContainerId, ImageId } from "../../model/ids.ts";
 import type {
+  Futility,
   ImageCandidate,
   ImagePlan,
   ImageTarget,
@@ -9,18 +10,24 @@ import type {
   PlanNote,
 } from "../../model/plan.ts";
 import type { ImageBlock, ImageKeepReason, ImageTrigger } from "../../model/reason.ts";
-import { once } from "../../model/values.ts";
+import { compared, once } from "../../model/values.ts";
+import { breakdownOf } from "../disk.ts";
 import type { Facts } from "../facts.ts";
-import type { Layers } from "../layers.ts";
-import { layersOf } from "../origins.ts";
+import { type Layers, layersOf } from "../layers.ts";
 import { evictionMarks } from "../pressure/thresholds.ts";
 import { isByName, selectionOf } from "../selection.ts";
-import { watchesSpace } from "../space.ts";
-import { distinctTriggers, type RemovalDemand, removalDemand } from "./demand.ts";
-import { nameOf } from "./image-index.ts";
+import {
+  budgetTargets,
+  type DiskJudgement,
+  freeTargets,
+  futilityOf,
+  judgeDisks,
+  watchesSpace,
+} from "../space.ts";
 import { judgeImages, type Judgement } from "./judge.ts";
 import { protectionOf } from "./protect.ts";
 import { type Ranked, unusedFor } from "./rank.ts";
+import { distinctImages, nameOf } from "./reference.ts";
 
 /** Containers that the same plan removes before images, which are judged as if these were already removed. */
 export type GoneBefore = ReadonlySet<ContainerId>;
@@ -152,7 +159,6 @@ function withoutSharers(
   chosen: readonly Chosen[],
   { layers, staying }: { readonly layers: Layers; readonly staying: readonly Ranked["image"][] },
 ): { readonly free: readonly Chosen[]; readonly kept: readonly KeptImage[] } {
-  const isCovered = layers.coveredBy(staying.map(({ id }) => id));
   const names = new Map(staying.map((image) => [image.id, nameOf(image)]));
   const free: Chosen[] = [];
   const kept: KeptImage[] = [];
@@ -161,9 +167,9 @@ function withoutSharers(
     const tried: Chosen["tried"] = layers.has(image.id)
       ? [...one.tried, "shares-all-layers"]
       : one.tried;
-    if (!isCovered(image.id)) free.push({ ...one, tried });
+    const those = layers.builtOn(image.id).filter((id) => names.has(id));
+    if (those.length === 0) free.push({ ...one, tried });
     else {
-      const those = layers.builtOn(image.id).filter((id) => names.has(id));
       const images = those.slice(0, NAMED_MAX).map((id) => ({ id, name: names.get(id) ?? id }));
       kept.push({ image, record, reason: { kind: "shares-all-layers", images }, tried });
     }
@@ -229,3 +235,119 @@ export function withExpected(
 /** No runtime reports how many inodes an image takes. */
 const isMetBy = (target: ImageTarget, sum: bigint): boolean =>
   "wantedBytes" in target && sum >= target.wantedBytes;
+
+// What the pass has to free: the targets of its purpose, without those that removing images cannot reach
+
+type OutOfReach = Extract<ImageBlock, { readonly kind: "futile" | "nothing-freed" }>;
+
+interface RemovalDemand {
+  readonly disks: DiskJudgement;
+  /** Everything that is met, futile or not. */
+  readonly triggers: readonly ImageTrigger[];
+  /** What a pass frees down to. */
+  readonly targets: readonly ImageTarget[];
+  readonly futility: readonly Futility[];
+  /** Why no image is removed for a disk that triggers. */
+  readonly outOfReach: readonly OutOfReach[];
+  /** Whether all disks that hold images are paused, so that no age or budget removes any. */
+  readonly isStorePaused: boolean;
+}
+
+function removalDemand(facts: Facts, judgement: Judgement): RemovalDemand {
+  const { snapshot, limits, paused } = facts;
+  const disks = judgeDisks(snapshot, limits.images);
+  const wanted = wantedTargets(facts, disks);
+  const futility = futilityOfTargets(wanted, facts, judgement);
+  const stores = snapshot.filesystems.filter(({ roles }) => roles.includes("imagefs"));
+  const isStorePaused = stores.length > 0 && stores.every(({ device }) => paused.has(device));
+  const isFutile = (target: ImageTarget): boolean => futility.get(target)?.futile === true;
+  const targets = wanted.filter((target) => {
+    if (!("device" in target)) return !isStorePaused;
+    // The pressure on a disk ends with the last of its thresholds.
+    const together = wanted.filter(
+      (one) => "device" in one && one.device === target.device && isOfPressure(one),
+    );
+    return (
+      !paused.has(target.device) && !(isOfPressure(target) ? together : [target]).some(isFutile)
+    );
+  });
+  const pauses = stores.flatMap(({ device, path: filesystem }): readonly OutOfReach[] => {
+    const remaining = paused.get(device);
+    return remaining === undefined ? [] : [{ kind: "nothing-freed", filesystem, remaining }];
+  });
+  return {
+    disks,
+    triggers: distinctTriggers(wanted),
+    targets,
+    futility: [...futility.values()],
+    outOfReach: [...futileBlocks([...futility.values()]), ...pauses],
+    isStorePaused,
+  };
+}
+
+/** One for each filesystem and unit, with the largest need. */
+function futileBlocks(futility: readonly Futility[]): readonly OutOfReach[] {
+  const needOf = (one: Futility): bigint => one.inodes?.needed ?? one.neededBytes;
+  const smallestFirst = futility
+    .filter(({ futile }) => futile)
+    .toSorted((one, other) => compared(needOf(one), needOf(other)));
+  const largest = new Map(
+    smallestFirst.map((one) => [JSON.stringify([one.filesystem, "inodes" in one]), one]),
+  );
+  return Array.from(largest.values(), ({ filesystem, boundBytes, neededBytes, inodes }) => ({
+    kind: "futile",
+    filesystem,
+    boundBytes,
+    neededBytes,
+    ...(inodes === undefined ? {} : { inodes: { bound: inodes.bound, needed: inodes.needed } }),
+  }));
+}
+
+/** Each trigger once, in the order of the targets. */
+export function distinctTriggers(targets: readonly ImageTarget[]): readonly ImageTrigger[] {
+  const byText = new Map(
+    targets.map(({ trigger }) => [
+      trigger.kind === "pressure" ? trigger.signal : trigger.kind,
+      trigger,
+    ]),
+  );
+  return [...byText.values()];
+}
+
+function wantedTargets(facts: Facts, disks: DiskJudgement): readonly ImageTarget[] {
+  const { snapshot, ledger, purpose, limits } = facts;
+  if (purpose.kind === "all-unused")
+    return [{ kind: "everything", trigger: { kind: "all-unused" } }];
+  // A disk that has vanished since it was judged, for example by an unmount, triggers nothing.
+  const ofPressure = facts.pressureTargets.filter(
+    (target) =>
+      !("device" in target) || snapshot.filesystems.some(({ device }) => device === target.device),
+  );
+  if (purpose.kind === "pressure") return ofPressure;
+  const images = distinctImages(snapshot.images, "any");
+  const size = (): bigint => layersOf(snapshot.images, ledger).sizeOf(images);
+  const ofDisks = watchesSpace(limits.images) ? disks.targets : [];
+  const ofRequest = freeTargets(snapshot, purpose.freeBytes ?? 0n);
+  return [...ofRequest, ...ofDisks, ...budgetTargets(size, limits.images), ...ofPressure];
+}
+
+function futilityOfTargets(
+  targets: readonly ImageTarget[],
+  { snapshot, ledger }: Facts,
+  { images, usage }: Judgement,
+): ReadonlyMap<ImageTarget, Futility> {
+  const judged = new Map<ImageTarget, Futility>();
+  for (const target of targets) {
+    if (!("device" in target)) continue;
+    const filesystem = snapshot.filesystems.find(({ device }) => device === target.device);
+    if (filesystem === undefined) continue;
+    const unused = images().filter(({ image }) => !usage.users.has(image.id));
+    const unusedBytes = unused.reduce((sum, { image }) => sum + image.sizeBytes, 0n);
+    const layers = layersOf(snapshot.images, ledger);
+    const breakdown = breakdownOf(filesystem, { ...snapshot, layers });
+    judged.set(target, futilityOf(target, filesystem, { snapshot, unusedBytes, breakdown }));
+  }
+  return judged;
+}
+
+const isOfPressure = ({ trigger }: ImageTarget): boolean => trigger.kind === "pressure";

@@ -10,12 +10,12 @@ import { compared, once } from "../../model/values.ts";
 import { startingPods } from "../creations.ts";
 import type { Facts } from "../facts.ts";
 import { compileKeepRules } from "../keep/keep.ts";
-import { layersOf } from "../origins.ts";
+import { layersOf } from "../layers.ts";
 import { isByName, selectedImages } from "../selection.ts";
 import { lacksRoom } from "../space.ts";
-import { distinctImages, nameOf, namesText } from "./image-index.ts";
 import { type ProtectionContext, protectionOf, sandboxNames } from "./protect.ts";
 import { compareImages, type Ranked, repositoryPlaces } from "./rank.ts";
+import { distinctImages, nameOf, namesText } from "./reference.ts";
 import { type Usage, usageOf } from "./usage.ts";
 
 /** Functions are computed when first called: mostly nothing has to be removed. */

@@ -5,16 +5,16 @@ import type { ImageKeepReason, ImageUser } from "../../model/reason.ts";
 import type { Image, Snapshot } from "../../model/snapshot.ts";
 import { type Duration, duration, type ObservedTime, watchedSince } from "../../model/time.ts";
 import { atLeastZero, smaller } from "../../model/values.ts";
-import { AGE_RESTART_MAX } from "../age-clock.ts";
 import {
-  imageNames,
+  type CompiledKeepRules,
   type KeepPattern,
+  matchKeepRules,
   matchPattern,
   parseKeepPattern,
-} from "../keep/keep-pattern.ts";
-import { type CompiledKeepRules, matchKeepRules } from "../keep/keep.ts";
+} from "../keep/keep.ts";
+import { AGE_RESTART_MAX } from "../remember.ts";
 import type { Ranked, RepositoryPlace } from "./rank.ts";
-import { isImportName, repositoryOf } from "./reference.ts";
+import { imageNames, isImportName, repositoryOf } from "./reference.ts";
 
 export interface ProtectionContext {
   readonly limits: ImageLimits;

@@ -5,13 +5,13 @@ import type { ImageUser } from "../../model/reason.ts";
 import type { Container, PodReading, Snapshot } from "../../model/snapshot.ts";
 import { byObject, byParts } from "../by-object.ts";
 import {
+  fullReference,
   type ImageIndex,
   indexImages,
   listedImages,
   possibleImages,
   union,
-} from "./image-index.ts";
-import { fullReference } from "./reference.ts";
+} from "./reference.ts";
 
 /** The facts that determine use. */
 export type UsageFacts = Pick<
@@ -143,8 +143,6 @@ interface Resolved {
   readonly ids: readonly ImageId[];
   /** Why the resolution failed. */
   readonly message: string | null;
-  /** It is a reference; otherwise no lookup was made, and no listed image can be meant. */
-  readonly isUsable: boolean;
 }
 
 /** Resolves each reference once: many claims name the same image. */
@@ -153,7 +151,7 @@ class Resolver {
   readonly unknown: Unknown[] = [];
   readonly #facts: Pick<UsageFacts, "images" | "resolutions">;
   readonly #index: ImageIndex;
-  readonly #resolved = new Map<string, Resolved>();
+  readonly #resolved = new Map<string, Resolved | null>();
   readonly #possible = new Map<string, ReadonlySet<ImageId>>();
 
   constructor(facts: Pick<UsageFacts, "images" | "resolutions">) {
@@ -162,16 +160,14 @@ class Resolver {
   }
 
   imagesOf(user: ImageUser, references: readonly string[]): Iterable<ImageId> {
-    const resolved = references.map((reference) => this.#resolve(reference));
+    const resolved = references.flatMap((reference) => this.#resolve(reference) ?? []);
     if (user.kind !== "pod-spec") {
+      const subject = subjectOf(user);
       for (const { message } of resolved)
-        if (message !== null) this.unknown.push({ subject: subjectOf(user), message });
+        if (message !== null) this.unknown.push({ subject, message });
       // Every reference to the image is missing, or unusable for a lookup.
-      if (!resolved.some(({ isUsable }) => isUsable))
-        this.unknown.push({
-          subject: subjectOf(user),
-          message: "names no image that can be looked up",
-        });
+      if (resolved.length === 0)
+        this.unknown.push({ subject, message: "names no image that can be looked up" });
     }
     const found = resolved.map(({ ids }) => ids).reduce(union, []);
     if (found.length > 0) return found;
@@ -184,34 +180,33 @@ class Resolver {
     const key = `${mayBeId} ${reference}`;
     const before = this.#possible.get(key);
     if (before !== undefined) return before;
-    const failed = this.#resolve(reference).message !== null;
+    const failed = (this.#resolve(reference)?.message ?? null) !== null;
     const images = possibleImages(this.#facts.images, reference, { failed, mayBeId });
     this.#possible.set(key, images);
     return images;
   }
 
-  #resolve(reference: string): Resolved {
+  /** `null`: it is no reference, so no lookup was made, and no listed image can be meant. */
+  #resolve(reference: string): Resolved | null {
     const before = this.#resolved.get(reference);
     if (before !== undefined) return before;
     const listed = listedImages(this.#index, reference);
-    const now =
-      listed.length > 0
-        ? { ids: listed, message: null, isUsable: true }
-        : this.#lookedUp(reference, fullReference(reference));
+    const now = listed.length > 0 ? { ids: listed, message: null } : this.#lookedUp(reference);
     this.#resolved.set(reference, now);
     return now;
   }
 
-  #lookedUp(reference: string, name: string | null): Resolved {
-    if (name === null) return { ids: [], message: null, isUsable: false };
+  #lookedUp(reference: string): Resolved | null {
+    const name = fullReference(reference);
+    if (name === null) return null;
     const answer = this.#facts.resolutions.get(name);
-    const message =
+    if (answer?.kind === "image") return { ids: [answer.id], message: null };
+    if (answer?.kind === "absent") return { ids: [], message: null };
+    const why =
       answer === undefined
         ? `"${reference}" was not resolved`
-        : answer.kind === "unknown"
-          ? `cannot resolve "${reference}": ${answer.message}`
-          : null;
-    return { ids: answer?.kind === "image" ? [answer.id] : [], message, isUsable: true };
+        : `cannot resolve "${reference}": ${answer.message}`;
+    return { ids: [], message: why };
   }
 }
 

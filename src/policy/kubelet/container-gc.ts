@@ -4,22 +4,23 @@ import type { ContainerLimits } from "../../model/limits.ts";
 import type { ContainerPlan, PlannedContainer } from "../../model/plan.ts";
 import type { ContainerRemoveReason } from "../../model/reason.ts";
 import { type Container, logFactsOf, type PodLogDirectory } from "../../model/snapshot.ts";
-import { containerPlanOf, oldestFirst } from "../container/container-plan.ts";
 import {
   type ContainerInput,
+  containerPlanOf,
   type ContainerRules,
   type ContainerSubject,
   decisionOf,
   hasContainers,
   judge,
   newestOfPod,
+  oldestFirst,
   podDeleted,
   ready,
   running,
   type SandboxRules,
   tooYoung,
 } from "../container/container-rules.ts";
-import type { Listed, Owner, Ownership } from "../container/ownership.ts";
+import type { Listed, Owner, Ownership } from "../container/pods.ts";
 
 /** Three stages, whatever came of the one before. Links are swept even if the sources are not ready. */
 export const decideContainers = (input: ContainerInput): ContainerPlan =>

@@ -1,8 +1,7 @@
 /** `--compat kubelet`: the kubelet's own decisions, to be read beside its sources. */
 import type { ImageId } from "../../model/ids.ts";
 import type { Duration } from "../../model/time.ts";
-import { decideBy } from "../decide.ts";
-import { type Policy, rememberNode } from "../policy.ts";
+import { decideBy, type Policy, rememberNode } from "../policy.ts";
 import { decideContainers, podsOf } from "./container-gc.ts";
 import { judgePressure } from "./eviction-manager.ts";
 import { ImageManager, stopRule } from "./image-manager.ts";

@@ -5,6 +5,7 @@ import type { EvictionMark, ImageTarget } from "../../model/plan.ts";
 import type { Filesystem, FilesystemRole } from "../../model/snapshot.ts";
 import { type Duration, duration } from "../../model/time.ts";
 import { atLeastZero } from "../../model/values.ts";
+import { spaceTarget } from "../space.ts";
 
 /** State from one check to the next. Instants are readings of the boot clock, which does not jump. */
 export interface PressureState {
@@ -112,25 +113,6 @@ export function metTargets(
   );
 }
 
-interface Observed extends Pick<MetThreshold, "threshold" | "filesystem" | "available" | "limit"> {
-  readonly capacity: bigint;
-}
-
-/** Every threshold on every filesystem with a capacity, and an inode limit for inodes. */
-const observed = (
-  thresholds: readonly Threshold[],
-  filesystems: readonly Filesystem[],
-): readonly Observed[] =>
-  thresholds.flatMap((threshold) =>
-    filesystemsOf(roleOf(threshold.signal), filesystems).flatMap((filesystem) => {
-      const inodes = isOfInodes(threshold.signal);
-      const capacity = inodes ? filesystem.inodes : filesystem.capacityBytes;
-      const available = inodes ? filesystem.inodesFree : filesystem.availableBytes;
-      const limit = resolveAmount(threshold.amount, capacity);
-      return capacity <= 0n ? [] : [{ threshold, filesystem, capacity, available, limit }];
-    }),
-  );
-
 /**
  * The thresholds in force. Those of `containerfs` are never set by the user: they copy the signal of the filesystem
  * with the writable layers.
@@ -164,41 +146,40 @@ export function keyOf(one: {
   return `${signal}|${amount.kind}:${amount.value}|${grace}|${one.filesystem.device}`;
 }
 
-function metThresholds(
+/** Every threshold on every filesystem with a capacity, and an inode limit for inodes. */
+const metThresholds = (
   thresholds: readonly Threshold[],
   { filesystems, state, uptime }: PressureInput,
-): readonly MetThreshold[] {
-  return observed(thresholds, filesystems).flatMap(({ capacity, ...one }) => {
-    const { minimumReclaim } = one.threshold;
-    const relieved =
-      one.limit + (minimumReclaim === null ? 0n : resolveAmount(minimumReclaim, capacity));
-    const key = keyOf(one);
-    if (one.available >= (state.due.has(key) ? relieved : one.limit)) return [];
-    const metFor = duration(atLeastZero(uptime - (state.firstMet.get(key) ?? uptime)));
-    return [{ ...one, relieved, metFor }];
-  });
-}
+): readonly MetThreshold[] =>
+  thresholds.flatMap((threshold) =>
+    filesystemsOf(roleOf(threshold.signal), filesystems).flatMap((filesystem) => {
+      const { signal, amount, minimumReclaim } = threshold;
+      const inodes = isOfInodes(signal);
+      const capacity = inodes ? filesystem.inodes : filesystem.capacityBytes;
+      const available = inodes ? filesystem.inodesFree : filesystem.availableBytes;
+      const limit = resolveAmount(amount, capacity);
+      const relieved =
+        limit + (minimumReclaim === null ? 0n : resolveAmount(minimumReclaim, capacity));
+      const key = keyOf({ threshold, filesystem });
+      if (capacity <= 0n || available >= (state.due.has(key) ? relieved : limit)) return [];
+      const metFor = duration(atLeastZero(uptime - (state.firstMet.get(key) ?? uptime)));
+      return [{ threshold, filesystem, available, limit, relieved, metFor }];
+    }),
+  );
 
 function targetOf({ threshold, filesystem, available, relieved }: MetThreshold): ImageTarget {
   const { signal } = threshold;
-  const { device, path } = filesystem;
-  const common = { trigger: { kind: "pressure", signal }, device, path } as const;
-  const wanted = relieved - available;
-  return isOfInodes(signal)
-    ? {
-        kind: "free-inodes",
-        ...common,
-        inodesFree: relieved,
-        wantedInodes: wanted,
-        relievedInodes: relieved,
-      }
-    : {
-        kind: "available-bytes",
-        ...common,
-        availableBytes: relieved,
-        wantedBytes: wanted,
-        relievedBytes: relieved,
-      };
+  const trigger = { kind: "pressure", signal } as const;
+  if (!isOfInodes(signal)) return spaceTarget(filesystem, { trigger, availableBytes: relieved });
+  return {
+    kind: "free-inodes",
+    trigger,
+    device: filesystem.device,
+    path: filesystem.path,
+    inodesFree: relieved,
+    wantedInodes: relieved - available,
+    relievedInodes: relieved,
+  };
 }
 
 /**

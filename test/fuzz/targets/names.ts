@@ -10,18 +10,14 @@ import {
 } from "../../../src/model/ids.ts";
 import {
   fullReference,
+  imageNames,
   normaliseRepository,
   parseReference,
   repositoryOf,
   splitReference,
   wholeDigest,
 } from "../../../src/policy/image/reference.ts";
-import {
-  imageNames,
-  matchPattern,
-  parseKeepPattern,
-} from "../../../src/policy/keep/keep-pattern.ts";
-import { parseKeepFile } from "../../../src/policy/keep/keep.ts";
+import { matchPattern, parseKeepFile, parseKeepPattern } from "../../../src/policy/keep/keep.ts";
 import { anImage } from "../../support/build/values.ts";
 import { textOf } from "../inputs.ts";
 import { holds, same, type Target, textTarget } from "../target.ts";

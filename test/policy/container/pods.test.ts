@@ -3,9 +3,10 @@ import { describe, expect, test } from "bun:test";
 import { type PodUid, podUid, sandboxId } from "../../../src/model/ids.ts";
 import type { Container, PodReading, Sandbox } from "../../../src/model/snapshot.ts";
 import { hours, instant, minutes, watched } from "../../../src/model/time.ts";
-import { listedOwners, livingPods } from "../../../src/policy/container/ownership.ts";
 import {
   judgePods,
+  listedOwners,
+  livingPods,
   type PodJudgement,
   type PodView,
   rememberPods,

@@ -1,11 +1,7 @@
 // Which listed images a reference means, however either of them is spelled.
 import { describe, expect, test } from "bun:test";
 
-import {
-  distinctImages,
-  indexImages,
-  listedImages,
-} from "../../../src/policy/image/image-index.ts";
+import { distinctImages, indexImages, listedImages } from "../../../src/policy/image/reference.ts";
 import { anImage, idOf } from "../../support/build/values.ts";
 
 const DIGEST = `sha256:${"d1".repeat(32)}`;

@@ -6,7 +6,7 @@ import type { ImageTarget } from "../../../src/model/plan.ts";
 import type { Filesystem, Image, Snapshot } from "../../../src/model/snapshot.ts";
 import { hours, minutes, watched } from "../../../src/model/time.ts";
 import type { Facts } from "../../../src/policy/facts.ts";
-import { rememberOrigins } from "../../../src/policy/origins.ts";
+import { rememberOrigins } from "../../../src/policy/layers.ts";
 import {
   aContainer,
   aFilesystem,

@@ -8,7 +8,7 @@ import type { Image, Snapshot } from "../../../src/model/snapshot.ts";
 import { instant, minutes, seconds, watched } from "../../../src/model/time.ts";
 import type { Facts } from "../../../src/policy/facts.ts";
 import { isRecreated, recheckImages } from "../../../src/policy/image/judge.ts";
-import { rememberOrigins } from "../../../src/policy/origins.ts";
+import { rememberOrigins } from "../../../src/policy/layers.ts";
 import { aContainer, anImage, aRecord, GIB, keepOf, NOW } from "../../support/build/values.ts";
 import { fateOf, inputOf, kubeletPlanOf, type Node, planOf, WATCHED } from "../judging.ts";
 

@@ -4,13 +4,13 @@ import fc from "fast-check";
 
 import { imageId } from "../../../src/model/ids.ts";
 import type { Image } from "../../../src/model/snapshot.ts";
+import { imageNames } from "../../../src/policy/image/reference.ts";
 import {
   compileGlob,
   globMatches,
-  imageNames,
   matchPattern,
   parseKeepPattern,
-} from "../../../src/policy/keep/keep-pattern.ts";
+} from "../../../src/policy/keep/keep.ts";
 import { anImage } from "../../support/build/values.ts";
 
 const ID = `sha256:${"0123456789abcdef".repeat(4)}`;

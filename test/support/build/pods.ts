@@ -20,8 +20,8 @@ import {
 } from "../../../src/model/time.ts";
 import type { ContainerInput } from "../../../src/policy/container/container-rules.ts";
 import { decideContainers } from "../../../src/policy/container/containers.ts";
-import type { Listed } from "../../../src/policy/container/ownership.ts";
 import {
+  type Listed,
   type PodJudgement,
   type PodView,
   rememberPods,
