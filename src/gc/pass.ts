@@ -24,7 +24,7 @@ import { type Observer, readPodDirectories, unmeasuredIn } from "./observe.ts";
 import { imageEvents } from "./pass-warnings.ts";
 import type { Engine, Seen } from "./ports.ts";
 import { observerOf, prepare, type Prepared, type PrepareRequest, seenOf } from "./prepare.ts";
-import { removeContainers } from "./remove-containers.ts";
+import { nothingToDo, removeContainers } from "./remove-containers.ts";
 import { noImages, removeImages } from "./remove-images.ts";
 import { StartingWait } from "./starting-wait.ts";
 
@@ -194,8 +194,8 @@ class RunningPass {
       engine,
       observer: this.#observer,
       first: prepared.snapshot,
-      // What containers used may be unused once they are removed.
-      listedNs: this.#hasTriedContainers() ? null : prepared.listedNs,
+      // What containers used may be unused once they are removed, and others may have started.
+      listedNs: this.#hasListedContainers() ? null : prepared.listedNs,
       signal: this.#stop,
     });
     this.#images = await removeImages({
@@ -218,10 +218,10 @@ class RunningPass {
     engine.stepDone?.();
   }
 
-  /** Whether the pass removed any container or sandbox, or at least tried. */
-  #hasTriedContainers(): boolean {
-    const { containers = [], sandboxes = [] } = this.#containers ?? {};
-    return containers.length + sandboxes.length > 0;
+  /** Whether lists just before the removal of containers may name more than the first ones. */
+  #hasListedContainers(): boolean {
+    const { containers } = this.#plan;
+    return this.#containers !== null && containers !== null && !nothingToDo(containers);
   }
 
   #recordDryRun({ containers, images }: Plan): void {

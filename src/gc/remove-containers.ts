@@ -234,7 +234,7 @@ class ContainerRemovals {
 }
 
 /** Avoids listing an idle node again. */
-function nothingToDo({ containers, sandboxes, podLogs, links }: ContainerPlan): boolean {
+export function nothingToDo({ containers, sandboxes, podLogs, links }: ContainerPlan): boolean {
   const planned = [...containers, ...sandboxes, ...podLogs];
   return links.length === 0 && planned.every(({ decision }) => decision.kind === "keep");
 }

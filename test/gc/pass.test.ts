@@ -6,7 +6,8 @@ import { RuntimeError } from "../../src/model/errors.ts";
 import type { Limits } from "../../src/model/limits.ts";
 import type { Pass } from "../../src/model/pass.ts";
 import { hours, instant, since, toMs } from "../../src/model/time.ts";
-import { aContainer, anImage, aSandbox, defaultLimits } from "../support/build/values.ts";
+import { aPodRecord, reading } from "../support/build/pods.ts";
+import { aContainer, aLedger, anImage, aSandbox, defaultLimits } from "../support/build/values.ts";
 import {
   type FakeEngine,
   fakeEngine,
@@ -112,4 +113,27 @@ test.each([
   ]);
   expect(fake.writes.includes(`RemoveImage ${anImage("a").id}`)).toBe(!runsAgain);
   expect(fake.writes).toContain(`RemoveImage ${anImage("b").id}`);
+});
+
+test("an image is kept if only the lists for sandboxes name its container, although no sandbox is removed", async () => {
+  const gone = aSandbox("gone", { state: "not-ready" });
+  const containers = crowded().containers?.slice(0, 1) ?? [];
+  const fake = fakeEngine({
+    ...crowded(),
+    containers,
+    sandboxes: [aSandbox("pod"), gone],
+    pods: reading("kubelet-dir", "uid-pod"),
+    ledger: aLedger({
+      pods: new Map([[gone.podUid, aPodRecord({ absentSinceWatched: 0n as never })]]),
+    }),
+  });
+  let lists = 0;
+  fake.world.before = (method) => {
+    if (method !== "ListContainers" || (lists += 1) !== 2) return;
+    const added = aContainer("new", { imageId: anImage("a").id, sandboxId: gone.id });
+    fake.world.containers = [...containers, added];
+    fake.world.sandboxes = [aSandbox("pod"), { ...gone, state: "ready" }];
+  };
+  await gc(fake);
+  expect(fake.writes).toEqual(["b", "c"].map((name) => `RemoveImage ${anImage(name).id}`));
 });
