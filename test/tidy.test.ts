@@ -6,7 +6,6 @@ import { join } from "node:path";
 
 import {
   forbiddenImports,
-  leftoverMarkers,
   misstyled,
   type Source,
   source,
@@ -22,7 +21,6 @@ const read = (pattern: string): readonly Source[] =>
     .map((path) => source(path, readFileSync(join(top, path), "utf8")));
 
 const src = read("src/**/*.ts");
-const rest = ["{test,scripts}/**/*.ts", "{docs,proto}/**/*.{md,proto}", "*.md"].flatMap(read);
 
 test.each([
   ["imports only what the table allows", forbiddenImports],
@@ -30,10 +28,6 @@ test.each([
   ["has no re-exports, no process or environment but in main.ts, and a sentence first", misstyled],
 ])("every source %s", (_, check) => {
   expect(check(src)).toEqual([]);
-});
-
-test("no source or document is marked as unfinished", () => {
-  expect(leftoverMarkers([...src, ...rest])).toEqual([]);
 });
 
 test("the table allows nothing that no source uses, and names only folders that it has", () => {

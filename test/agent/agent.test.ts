@@ -24,6 +24,14 @@ function aNode(images = 20, change: ConstructorParameters<typeof Simulation>[0] 
   return sim;
 }
 
+/** The node after so long with an agent. */
+async function running(ms: number, ...of: Parameters<typeof aNode>): Promise<Simulation> {
+  const sim = aNode(...of);
+  sim.start();
+  await sim.run(ms);
+  return sim;
+}
+
 const loopOf = (sim: Simulation, name: string) => {
   const loop = sim.agent.state().loops.find((one) => one.name === name);
   if (loop === undefined) throw new Error(`there is no loop ${name}`);
@@ -32,18 +40,14 @@ const loopOf = (sim: Simulation, name: string) => {
 
 describe("the loops", () => {
   test("run at their periods: containers each minute, images each five, pressure only when there is some", async () => {
-    const sim = aNode();
-    sim.start();
-    await sim.run(HOUR + SECOND);
+    const sim = await running(HOUR + SECOND);
     expect(sim.passes("container-gc")).toHaveLength(61);
     expect(sim.passes("image-gc")).toHaveLength(13);
     expect(sim.passes("pressure")).toHaveLength(0);
   });
 
   test("show a disk as the check for pressure measured it, ten seconds ago at most, and measure nothing for it", async () => {
-    const sim = aNode(5);
-    sim.start();
-    await sim.run(35 * SECOND);
+    const sim = await running(35 * SECOND, 5);
     sim.node.imageDisk().others += 500n * MIB;
     const before = sim.record.statfs;
     await sim.run(10 * SECOND);
@@ -55,9 +59,7 @@ describe("the loops", () => {
   });
 
   test("say when they ran and when they are due", async () => {
-    const sim = aNode();
-    sim.start();
-    await sim.run(90 * SECOND);
+    const sim = await running(90 * SECOND);
     const loop = loopOf(sim, "container-gc");
     expect(loop).toMatchObject({ enabled: true, lastError: null, consecutiveFailures: 0 });
     expect(loop.nextAt).toBe((sim.node.wall() + 30_000_000_000n) as never);
@@ -82,25 +84,6 @@ describe("the loops", () => {
     expect(held?.podSource).toEqual(decided?.podSource as never);
   });
 
-  test("treat an image that vanished and came back between two observations as a new one", async () => {
-    const never = 1_000 * HOUR;
-    const periods = { "container-gc": never, "image-gc": never, pressure: never };
-    const sim = aNode(2, { periods });
-    const release = aRelease("image0", 1_000);
-    const id = imageOf(release);
-    sim.start();
-    await sim.run(MINUTE);
-    const first = sim.record.ledger.images.get(id)?.firstSeenAt ?? null;
-    sim.node.removeImage(id);
-    await sim.run(MINUTE);
-    sim.node.pull(release);
-    await sim.run(4 * MINUTE);
-    const second = sim.record.ledger.images.get(id)?.firstSeenAt ?? null;
-    expect(first).not.toBeNull();
-    expect(second).not.toBeNull();
-    expect(second).not.toBe(first);
-  });
-
   test("run no image GC without a trigger, and report it as disabled", async () => {
     const limits = { ...simLimits, images: { ...simLimits.images, highPercent: 100 } };
     const sim = aNode(20, { weather: { limits } });
@@ -113,9 +96,7 @@ describe("the loops", () => {
   });
 
   test("never run two passes at once", async () => {
-    const sim = aNode(60, { weather: { latencyMs: 3_000 }, lateMs: 2_000 });
-    sim.start();
-    await sim.run(5 * MINUTE);
+    const sim = await running(5 * MINUTE, 60, { weather: { latencyMs: 3_000 }, lateMs: 2_000 });
     for (let round = 0; round < 10; round += 1) {
       sim.fill(9);
       await sim.run(80 * SECOND);
@@ -132,9 +113,7 @@ describe("the loops", () => {
 });
 
 test("a container pass interrupted by one under pressure is not a failure, neither of the loop nor of the runtime", async () => {
-  const sim = aNode(60, { seed: 2, weather: { latencyMs: 20_000 } });
-  sim.start();
-  await sim.run(5 * MINUTE);
+  const sim = await running(5 * MINUTE, 60, { seed: 2, weather: { latencyMs: 20_000 } });
   for (let round = 0; round < 60; round += 1) {
     if (round % 8 === 0) sim.fill(9);
     await sim.run(10 * SECOND);
@@ -197,9 +176,7 @@ describe("health", () => {
     );
 
   test("of a loop whose removal hangs fails, although the image list is still refreshed", async () => {
-    const sim = aNode(60);
-    sim.start();
-    await sim.run(5 * MINUTE);
+    const sim = await running(5 * MINUTE, 60);
     sim.weather.removalsHang = true;
     sim.fill(5);
     await sim.run(4 * MINUTE);
@@ -214,9 +191,7 @@ describe("health", () => {
   });
 
   test("holds during a pass that takes an hour and goes on removing, also of loops that wait for it", async () => {
-    const sim = aNode(60, { weather: { latencyMs: 20_000 } });
-    sim.start();
-    await sim.run(30 * MINUTE);
+    const sim = await running(30 * MINUTE, 60, { weather: { latencyMs: 20_000 } });
     sim.fill(0.1);
     for (let minute = 0; minute < 90; minute += 1) {
       await sim.run(MINUTE);
@@ -226,18 +201,14 @@ describe("health", () => {
   });
 
   test("holds when the wall clock jumps by a day", async () => {
-    const sim = aNode();
-    sim.start();
-    await sim.run(2 * MINUTE);
+    const sim = await running(2 * MINUTE);
     sim.node.wallOffset += hours(24);
     expect(problems(sim)).toEqual([]);
   });
 });
 
 test("a disk that cannot be measured is reported as such, not as a silent runtime", async () => {
-  const sim = aNode();
-  sim.start();
-  await sim.run(MINUTE);
+  const sim = await running(MINUTE);
   Object.assign(sim.node.imageDisk(), { path: "/gone" });
   await sim.run(20 * SECOND);
   expect(sim.agent.state().runtimeError).toBeNull();
@@ -249,9 +220,7 @@ test("a disk that cannot be measured is reported as such, not as a silent runtim
 });
 
 test("a stop starts no pass that was waiting for its turn, and reports none", async () => {
-  const sim = aNode(60, { weather: { latencyMs: 30_000 } });
-  sim.start();
-  await sim.run(10 * SECOND);
+  const sim = await running(10 * SECOND, 60, { weather: { latencyMs: 30_000 } });
   const stopped = sim.node.wall();
   expect(await sim.stop()).toBeTrue();
   expect(sim.record.passes.filter(({ startedAt }) => startedAt >= stopped)).toEqual([]);
@@ -266,9 +235,7 @@ describe("the turn of a command's pass", () => {
   };
 
   test("lets no loop begin a pass until it is over", async () => {
-    const sim = aNode();
-    sim.start();
-    await sim.run(5 * SECOND);
+    const sim = await running(5 * SECOND);
     const { release } = await turnOf(sim, 60_000);
     const before = sim.record.passes.length;
     await sim.run(10 * MINUTE);
@@ -279,9 +246,7 @@ describe("the turn of a command's pass", () => {
   });
 
   test("comes after the pass before it, or not within the time allowed", async () => {
-    const sim = aNode();
-    sim.start();
-    await sim.run(5 * SECOND);
+    const sim = await running(5 * SECOND);
     const first = await turnOf(sim, 60_000);
     const second = sim.agent.turn({ waitMs: 2_000, signal: never });
     const third = sim.agent.turn({ waitMs: 60_000, signal: never });
@@ -294,9 +259,7 @@ describe("the turn of a command's pass", () => {
   });
 
   test("is not waited for once the command is interrupted", async () => {
-    const sim = aNode();
-    sim.start();
-    await sim.run(5 * SECOND);
+    const sim = await running(5 * SECOND);
     const { release } = await turnOf(sim, 60_000);
     const interrupt = new AbortController();
     const failing = failureOf(sim.agent.turn({ waitMs: 60_000, signal: interrupt.signal }));
@@ -308,9 +271,7 @@ describe("the turn of a command's pass", () => {
 
   test("says once disk pressure is due, which ends its waits, and a pass under pressure comes after it", async () => {
     const hard = withThresholds(aThreshold("imagefs.available", 30));
-    const sim = aNode(20, { weather: { limits: hard } });
-    sim.start();
-    await sim.run(6 * MINUTE);
+    const sim = await running(6 * MINUTE, 20, { weather: { limits: hard } });
     const { preempt, release } = await turnOf(sim, 60_000);
     expect(preempt.aborted).toBeFalse();
     sim.fill(25);

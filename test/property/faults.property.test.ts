@@ -171,8 +171,8 @@ const faultyNode = fc.record({
   events: fc.array(anEvent, { maxLength: 3 }),
   /** At this call, counted over all methods, the pass is stopped, on request or for disk pressure. */
   stop: fc.option(fc.record({ at: fc.nat(60) }), { freq: 2 }),
-  /** Each call takes longer than lists are valid. */
-  slow: rarely,
+  /** How long each call takes: longer than lists are valid, too. */
+  callMs: fc.constantFrom(0, 0, 0, 100, 11_000),
 });
 
 type FaultyNode = Drawn<typeof faultyNode>;
@@ -322,11 +322,13 @@ class Judge {
   /** When the last list came that lacked the image, or had it under other names than the first one. */
   readonly #changed = new Map<string, bigint>();
   readonly #names = new Map<string, string>();
-  /** Names in keep rules and specifications, as last read. */
+  /** Names in keep rules and in specifications, as last read. */
   #kept = "";
+  #specified = "";
   #hasSandbox = false;
-  /** A hold was in force when containers were last listed. */
+  /** A hold was in force when containers were last listed, and when that was. */
   #wasHeld = false;
+  #listedAt: bigint = 0n;
   /** When the mark was made of a container that is being created. */
   #bornAt: bigint = 0n;
   /** The same, once the pass has read it. */
@@ -360,15 +362,19 @@ class Judge {
       },
       host: {
         ...host,
+        pods: async (signal) => this.#noteSpecs(await host.pods(signal)),
+        newerPods: async (before, signal) => this.#noteSpecs(await host.newerPods(before, signal)),
         keepRules: async () => {
-          const { keep, pods } = this.#world;
-          const patterns = keep.rules.map(({ pattern }) => `${pattern}:`);
-          const images = (pods.specs?.pods ?? []).flatMap((pod) => pod.images);
-          this.#kept = [...patterns, ...images].join(" ");
+          this.#kept = this.#world.keep.rules.map(({ pattern }) => `${pattern}:`).join(" ");
           return host.keepRules();
         },
       },
     };
+  }
+
+  #noteSpecs(reading: PodReading): PodReading {
+    this.#specified = (reading.specs?.pods ?? []).flatMap((pod) => pod.images).join(" ");
+    return reading;
   }
 
   async before(method: string, about: string): Promise<void> {
@@ -376,10 +382,13 @@ class Judge {
     if (method === "RemoveImage" && this.#stop.signal.aborted)
       this.#violations.push(`${about} is removed after the pass was stopped`);
     if (this.#node.stop?.at === this.#calls) this.#stop.abort();
-    if (method === "ListContainers") this.#wasHeld = this.#world.hold.kind === "held";
+    if (method === "ListContainers") {
+      this.#wasHeld = this.#world.hold.kind === "held";
+      this.#listedAt = this.#world.uptime;
+    }
     this.#happen();
     this.#startContainers(about);
-    if (this.#node.slow) await this.#engine.timer.sleep(11_000, new AbortController().signal);
+    await this.#engine.timer.sleep(this.#node.callMs, new AbortController().signal);
     if (method === "RemoveContainer") this.#judgeContainer(about);
     if (method === "RemovePodSandbox") this.#judgeSandbox(about);
     if (method === "RemovePodLogs") this.#judgeLogs(about);
@@ -495,12 +504,15 @@ class Judge {
     if (node.volumes && known.some((one) => !this.#read.has(one.id)))
       fault("the status of a container could not be read");
     if (node.images[at]?.pinned === true) fault("it is pinned");
+    // A second, or what it takes to read them twice, and the calls before the removal.
+    const isOld = world.uptime - this.#listedAt > seconds(2);
+    if (node.callMs <= 100 && isOld) fault("the last list is old");
     const age = minutes(node.images[at]?.ageMinutes ?? 0) + world.uptime - hours(48);
     if (age < MINIMUM_AGE) fault("it is too young");
     const changed = this.#changed.get(WORDS[at] ?? "");
     if (changed !== undefined && world.uptime - changed < MINIMUM_AGE)
       fault("it was removed or renamed since");
-    if (this.#kept.includes(`registry.example/${WORDS[at]}:`))
+    if (`${this.#kept} ${this.#specified}`.includes(`registry.example/${WORDS[at]}:`))
       fault("a rule keeps it, or a static pod names it");
     if (world.hold.kind === "held") fault("a hold is in force");
     const since = this.#markedSince;

@@ -92,16 +92,6 @@ export function unusedFiles(sources: readonly Source[]): readonly string[] {
     .map(({ path }) => `${path} is imported by no file of src`);
 }
 
-// Spelled apart, so that this file does not hold what it looks for.
-const MARKS = new RegExp(
-  ["TO-DO", "FIX-ME", "XX-X", "HA-CK"].map((it) => `\\b${it.replace("-", "")}\\b`).join("|"),
-);
-
-export const leftoverMarkers = (sources: readonly Source[]): readonly string[] =>
-  sources
-    .filter(({ text }) => MARKS.test(text))
-    .map(({ path }) => `${path} marks something as unfinished: do it, or write down an issue`);
-
 const RE_EXPORT = /(?<![.\w$])export\b[^;'"`()=]*?\bfrom\s*["']/;
 const PROCESS = /(?<![.\w$])process\s*(?:\?\.|[.[])|\bBun\.(?:env|argv)\b|\bimport\.meta\.env\b/;
 
