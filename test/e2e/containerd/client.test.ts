@@ -1,80 +1,47 @@
 // The program's own client against real runtimes: what each release says, in the words of the model.
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 
-import { openRuntime, type Runtime } from "../../../src/cri/client.ts";
+import { openRuntime } from "../../../src/cri/client.ts";
 import { containerId, imageId, sandboxId } from "../../../src/model/ids.ts";
 import { seconds } from "../../../src/model/time.ts";
-import { mebibyte } from "../../support/containerd/disk.ts";
+import { library } from "../../support/containerd/archive.ts";
 import { loadImages } from "../../support/containerd/import.ts";
-import { type ContainerdNode, startNode } from "../../support/containerd/node.ts";
+import { startNode } from "../../support/containerd/node.ts";
 import { runPod, startContainer } from "../../support/containerd/pods.ts";
 import { releases } from "../../support/containerd/release.ts";
 
 setDefaultTimeout(60_000);
 
-const app = "docker.io/library/app:1";
-const model = "docker.io/library/model:1";
-
-describe.each([...releases])("the client, of containerd %s", (release) => {
-  let node: ContainerdNode;
-  let runtime: Runtime;
-  const { signal } = new AbortController();
-
-  beforeAll(async () => {
-    node = await startNode(release);
-    await loadImages(node, [
-      { names: [app] },
-      { names: [model], layers: [{ seed: "model", sizeBytes: mebibyte }] },
-    ]);
-    runtime = openRuntime({
-      endpoint: node.endpoint,
-      imageEndpoint: node.endpoint,
-      requestTimeout: seconds(20),
-    });
-  });
-
-  afterAll(async () => {
-    runtime?.close();
-    await node?.stop();
-  });
-
-  test("reads what lists do not say, and null for what does not exist", async () => {
-    const { reader } = runtime;
+test.each([...releases])(
+  "containerd %s tells what lists do not, runs a command, removes twice, and knows nothing of what is not there",
+  async (release) => {
+    await using node = await startNode(release);
+    const [app, model] = [library("app:1"), library("model:1")];
+    await loadImages(node, [{ names: [app] }, { names: [model] }]);
+    const { signal } = new AbortController();
+    const { endpoint } = node;
+    const options = { endpoint, imageEndpoint: endpoint, requestTimeout: seconds(20) };
+    const { reader, writer, close } = openRuntime(options);
     const line = release === "2.1" ? "2." : `${release}.`;
     expect((await reader.info(signal)).version).toStartWith(line);
-    expect(await reader.imageStatus("docker.io/library/absent:1", signal)).toBeNull();
     const pod = await runPod(node, { name: "web" });
-    const { id } = await startContainer(node, pod, { name: "app", image: app });
     const sandbox = sandboxId(pod.sandboxId);
+    const id = containerId((await startContainer(node, pod, { name: "app", image: app })).id);
     expect(await reader.sandboxDetail(sandbox, signal)).toMatchObject({ state: "ready" });
-    expect(await reader.containerDetail(containerId(id), signal)).toMatchObject({
-      state: "running",
-    });
-    expect(await reader.containerDetail(containerId("0".repeat(64)), signal)).toBeNull();
-    expect(await reader.sandboxDetail(sandboxId("0".repeat(64)), signal)).toBeNull();
-  });
-
-  test("stops and removes, also twice, and an image no longer exists afterwards", async () => {
-    const pod = await runPod(node, { name: "to-go" });
-    const { id } = await startContainer(node, pod, { name: "app", image: app });
-    const { writer, reader } = runtime;
-    expect(
-      await writer.execSync(
-        containerId(id),
-        { words: ["/bin/sh", "-c", "exit 7"], timeoutSeconds: 10 },
-        signal,
-      ),
-    ).toBe(7);
+    expect(await reader.containerDetail(id, signal)).toMatchObject({ state: "running" });
+    const command = { words: ["/bin/sh", "-c", "exit 7"], timeoutSeconds: 10 };
+    expect(await writer.execSync(id, command, signal)).toBe(7);
+    const image = (await reader.imageStatus(model, signal))?.id ?? imageId("");
     for (let round = 0; round < 2; round += 1) {
-      await writer.stopContainer(containerId(id), 1, signal);
-      await writer.removeContainer(containerId(id));
-      await writer.stopSandbox(sandboxId(pod.sandboxId), signal);
-      await writer.removeSandbox(sandboxId(pod.sandboxId));
+      await writer.stopContainer(id, 1, signal);
+      await writer.removeContainer(id);
+      await writer.stopSandbox(sandbox, signal);
+      await writer.removeSandbox(sandbox);
+      await writer.removeImage(image);
     }
-    expect(await reader.containerDetail(containerId(id), signal)).toBeNull();
-    const image = await reader.imageStatus(model, signal);
-    await writer.removeImage(image?.id ?? imageId(""));
-    await writer.removeImage(image?.id ?? imageId(""));
+    expect(await reader.containerDetail(id, signal)).toBeNull();
+    expect(await reader.sandboxDetail(sandbox, signal)).toBeNull();
     expect(await reader.imageStatus(model, signal)).toBeNull();
-  });
-});
+    close();
+  },
+);

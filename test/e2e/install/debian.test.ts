@@ -92,13 +92,6 @@ describe("a Debian that is not running", () => {
     expect(rated.exitCode).toBe(0);
   });
 
-  test("is unchanged by a second installation", async () => {
-    const now = treeOf(root);
-    const again = await crigc("install", `--root=${root}`);
-    expect(again).toEqual({ ...valid, stdout: "already installed; nothing to do\n" });
-    expect(changesOf(now, treeOf(root))).toEqual({});
-  });
-
   /** Empty directories, which other programs may use, stay. */
   const filesLeft = () =>
     Object.entries(changesOf(before, treeOf(root))).flatMap(([path, what]) =>
