@@ -21,7 +21,8 @@ test.each([...releases])(
     const { signal } = new AbortController();
     const { endpoint } = node;
     const options = { endpoint, imageEndpoint: endpoint, requestTimeout: seconds(20) };
-    const { reader, writer, close } = openRuntime(options);
+    const runtime = openRuntime(options);
+    const { reader, writer } = runtime;
     const line = release === "2.1" ? "2." : `${release}.`;
     expect((await reader.info(signal)).version).toStartWith(line);
     const pod = await runPod(node, { name: "web" });
@@ -42,6 +43,6 @@ test.each([...releases])(
     expect(await reader.containerDetail(id, signal)).toBeNull();
     expect(await reader.sandboxDetail(sandbox, signal)).toBeNull();
     expect(await reader.imageStatus(model, signal)).toBeNull();
-    close();
+    runtime.close();
   },
 );
