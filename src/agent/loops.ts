@@ -120,19 +120,23 @@ export class Agent {
     return isBlind ? Math.min(periods[name], periods.pressure) : periods[name];
   }
 
-  /** For status, metrics and the control socket, and so that the ledger knows which images are new and which are gone. */
+  /**
+   * For status, metrics and the control socket, and so that the ledger knows which images are new and which are gone, and
+   * the layers of the new ones before they are old enough to go: a pass under pressure does not ask.
+   */
   async #refreshCache(signal: AbortSignal): Promise<null> {
     const { engine } = this.#loops["image-cache"];
     const listed = await engine.observe.runtime.listImages(signal);
     const sizeBytes = listed.reduce((sum, image) => sum + image.sizeBytes, 0n);
     this.#noteAnswer({ images: { count: listed.length, sizeBytes } });
     seeListed(engine, listed);
+    await readLayers(engine, signal);
     return null;
   }
 
   async #detect(signal: AbortSignal): Promise<RunResult> {
     const loop = this.#loops["image-detection"];
-    const isYielding = await this.#inTurn(loop, async () => {
+    return this.#inTurn(loop, async () => {
       const { signal: hurry } = this.#yield;
       try {
         this.#noteSeen(await detect(loop.engine, AbortSignal.any([signal, hurry])));
@@ -140,11 +144,8 @@ export class Agent {
         // A pass under pressure observes the node too.
         if (!hurry.aborted) throw thrown;
       }
-      return hurry.aborted;
+      return hurry.aborted ? undefined : null;
     });
-    if (isYielding) return undefined;
-    await readLayers(loop.engine, signal);
-    return null;
   }
 
   /** For the pass of a command. Throws `HostError` `lock` after `waitMs`, and `stopped`. */

@@ -157,7 +157,7 @@ function needsLayers({ plan, ledger, snapshot }: Prepared, request: PrepareReque
   return request.allLayers === true || (plan.images?.candidates.length ?? 0) > Number(isByHand);
 }
 
-/** The same plan with the layers of images that detection has not read yet. */
+/** The same plan with the layers of images that were not read yet. */
 async function withLayers(
   engine: ReadEngine,
   { prepared, request }: { readonly prepared: Prepared; readonly request: PrepareRequest },

@@ -3,6 +3,7 @@
 import { describe, expect, test } from "bun:test";
 
 import { detect, readLayers } from "../../src/gc/prepare.ts";
+import { chainId, type ImageId } from "../../src/model/ids.ts";
 import { kubeletPolicy } from "../../src/policy/kubelet/kubelet.ts";
 import { aRelease } from "../sim/node.ts";
 import { aThreshold, MINUTE, SECOND, Simulation, withThresholds } from "../sim/simulation.ts";
@@ -63,14 +64,43 @@ describe("the reading of layers", () => {
   });
 });
 
-describe("a runtime that does not answer verbose status", () => {
-  const limits = withThresholds(aThreshold("imagefs.available", 10));
+const limits = withThresholds(aThreshold("imagefs.available", 10));
 
+test("pressure finds the layers of every image that is old enough to go", async () => {
+  const sim = new Simulation({
+    weather: { limits },
+    refit: (engine, { node }) => {
+      const imageOrigin = async (id: ImageId) => ({
+        chain: node.images.get(id)?.release.layers.map((layer) => chainId(layer.id)) ?? null,
+        builtAt: null,
+      });
+      const runtime = { ...engine.observe.runtime, imageOrigin };
+      return { ...engine, observe: { ...engine.observe, runtime } };
+    },
+  });
+  sim.start();
+  // The last detection before the pressure was at the fifth minute.
+  await sim.run(6 * MINUTE);
+  const base = aRelease("base", 900);
+  sim.node.pull(base);
+  for (let at = 0; at < 30; at += 1) {
+    const own = aRelease(`version${at}`, 100);
+    sim.node.pull({ ...own, layers: [...base.layers, ...own.layers] });
+  }
+  await sim.run(3 * MINUTE);
+  sim.fill(9.05);
+  await sim.run(12 * SECOND);
+  const [first] = sim.passes("pressure");
+  expect(first?.images).toMatchObject({ end: "target-reached" });
+  expect(first?.images?.items).toBeArrayOfSize(10);
+});
+
+describe("a runtime that does not answer verbose status", () => {
   test.each([
-    // The detection of the fifth minute asks again, and waits for two minutes.
-    ["detection calls it", "image-gc", 10 * MINUTE + SECOND, null],
+    // Each list of the cache asks again, and waits for two minutes.
+    ["the cache calls it", "image-gc", 10 * MINUTE + SECOND, null],
     // Over the high threshold, not yet under pressure: the pass of the tenth minute begins and asks.
-    ["an image pass calls it", "image-detection", 9 * MINUTE + 55 * SECOND, 14],
+    ["an image pass calls it", "image-cache", 9 * MINUTE + 55 * SECOND, 14],
   ] as const)(
     "does not delay a removal under pressure while %s",
     async (_, off, ms, percentFree) => {

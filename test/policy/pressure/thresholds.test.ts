@@ -55,6 +55,12 @@ test("a soft threshold has a target once it has been met for its grace period", 
   expect(late.targets).toMatchObject([{ kind: "available-bytes", wantedBytes: GIB }]);
 });
 
+test("a target wants what root's reserve lacks besides", () => {
+  const full = { availableBytes: 0n, freeBytes: GIB, reservedBytes: 5n * GIB };
+  const { targets } = judge([aThreshold("imagefs.available", quantity(2n * GIB))], full);
+  expect(targets).toMatchObject([{ availableBytes: 2n * GIB, wantedBytes: 6n * GIB }]);
+});
+
 test("a threshold that is due ends with its minimum reclaim, one that is not at its limit", () => {
   const graced = (grace: bigint) =>
     aThreshold("imagefs.available", quantity(GIB), {
