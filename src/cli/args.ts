@@ -1,7 +1,5 @@
 /** Parses a command line against the tables: the command, its operands, options and flags. */
 
-import { parseArgs } from "node:util";
-
 import { dashed } from "../config/fields.ts";
 import type { FlagText } from "../config/settings.ts";
 import { quoted, suggestion } from "../config/words.ts";
@@ -30,21 +28,19 @@ export type Parsed =
 
 /** Throws `ConfigError` with all errors. */
 export function parseCommandLine(argv: readonly string[], commands: readonly Command[]): Parsed {
-  // The command determines which options take values, and is the first word that is not the value of an option.
+  // The command is the first word that is not the value of an option, whoever's option that is.
   const anyOptions = acceptedOptions(commands);
-  const words = wordsOf(tokensOf(argv, anyOptions));
+  const tokens = tokensOf(argv, anyOptions);
+  const words = tokens.flatMap((token) => (token.kind === "word" ? [token.text] : []));
   const command = commandOf(words, commands);
-  const options = command === null ? anyOptions : acceptedOptions([command]);
-  const tokens = tokensOf(argv, options);
   const asksFor = (name: string): boolean =>
     tokens.some((it) => it.kind === "option" && it.name === name);
   if (asksFor("help")) return { kind: "help", topic: command?.name ?? words.join(" ") };
-  const read = readOptions(tokens, options);
-  const formats = read.options.get("output") ?? [];
-  const output = LIST.find((it) => it === formats.at(-1)) ?? "table";
   if (asksFor("version")) return { kind: "version" };
-  if (command === null && tokens.length === 0) return { kind: "nothing" };
-  const operands = wordsOf(tokens).slice(command?.name.split(" ").length ?? 0);
+  if (tokens.length === 0) return { kind: "nothing" };
+  const read = readOptions(tokens, command === null ? anyOptions : acceptedOptions([command]));
+  const output = LIST.find((it) => it === read.options.get("output")?.at(-1)) ?? "table";
+  const operands = words.slice(command?.name.split(" ").length ?? 0);
   const issues = [
     // The word may be the value of an unknown flag: then report the flag.
     ...(command === null
@@ -52,7 +48,6 @@ export function parseCommandLine(argv: readonly string[], commands: readonly Com
       : operandIssues(command, operands)
     ).filter(({ text }) => text === "" || read.issues.length === 0),
     ...read.issues,
-    ...(command === null ? [] : formatIssues(command, formats)),
     ...(read.options.has("q") && output !== "table"
       ? [configIssue("-q", "", `it prints IDs only and contradicts -o ${output}; use one of them`)]
       : []),
@@ -64,7 +59,7 @@ export function parseCommandLine(argv: readonly string[], commands: readonly Com
 
 interface OptionToken {
   readonly kind: "option";
-  /** Without dashes. */
+  /** Without dashes; "" if unknown. */
   readonly name: string;
   /** As given: `--keep-per-repository`, `-v`. */
   readonly written: string;
@@ -77,42 +72,34 @@ interface OptionToken {
 type Token = OptionToken | { readonly kind: "word"; readonly text: string };
 type Options = ReadonlyMap<string, CommandOption>;
 
+/** `--name`, `--name=value`, `-n`, `-n=value`, `-nvalue`; what takes a value takes the next word. */
 function tokensOf(argv: readonly string[], options: Options): readonly Token[] {
-  const shapes = Array.from(options.values(), ({ name, placeholder, short = name }) => {
-    const type = placeholder === null ? ("boolean" as const) : ("string" as const);
-    return [name, short.length === 1 ? { type, short } : { type }] as const;
-  });
-  const { tokens } = parseArgs({
-    args: [...argv],
-    options: Object.fromEntries(shapes),
-    strict: false,
-    allowPositionals: true,
-    tokens: true,
-  });
-  const letters = shapes.map(([, { short }]) => short);
-  const misspelt = new Set<number>();
-  return tokens.flatMap((token): readonly Token[] => {
-    if (token.kind === "option-terminator" || misspelt.has(token.index)) return [];
-    if (token.kind === "positional") return [{ kind: "word", text: token.value }];
-    const { name, rawName, value, inlineValue } = token;
-    const written = (argv[token.index] ?? rawName).replace(/=.*$/s, "");
-    // `-config` would be read as letters: `-c`, then `-o` with a value.
-    const letter = written.charAt(1);
-    const isLong = written.length > 2 && options.has(written.slice(1));
-    if (letter !== "-" && (isLong || !letters.includes(letter))) {
-      misspelt.add(token.index);
-      return [{ kind: "option", name: "", written, text: null, apart: false }];
+  const byLetter = new Map(Array.from(options.values(), (it) => [it.short ?? it.name, it]));
+  const end = argv.indexOf("--");
+  const tokens: Token[] = [];
+  const left = end < 0 ? [...argv] : argv.slice(0, end);
+  for (let word = left.shift(); word !== undefined; word = left.shift()) {
+    const [, written = "", rest = ""] = /^(--[^=]+|-[^-=])(.*)$/s.exec(word) ?? [];
+    // `-config` is no `-c` with a value.
+    const whole = word.replace(/=.*$/s, "");
+    const isMisspelt = whole.length > 2 && options.has(whole.slice(1));
+    const byName = written.startsWith("--") ? options.get(written.slice(2)) : undefined;
+    const option = byName ?? (isMisspelt ? undefined : byLetter.get(written.slice(1)));
+    const isSwitch = option?.placeholder === null;
+    if (written === "") tokens.push(wordToken(word));
+    else if (option === undefined || (isSwitch && /^[^=]/.test(rest)))
+      tokens.push({ kind: "option", name: "", written: whole, text: null, apart: false });
+    else {
+      const apart = rest === "" && !isSwitch;
+      const inline = rest === "" ? null : rest.replace(/^=/, "");
+      const text = apart ? (left.shift() ?? null) : inline;
+      tokens.push({ kind: "option", name: option.name, written, text, apart });
     }
-    // `-v=5` means what `--v=5` means.
-    const text = rawName.startsWith("--") ? value : value?.replace(/^=/, "");
-    return [
-      { kind: "option", name, written: rawName, text: text ?? null, apart: inlineValue !== true },
-    ];
-  });
+  }
+  return [...tokens, ...(end < 0 ? [] : argv.slice(end + 1).map(wordToken))];
 }
 
-const wordsOf = (tokens: readonly Token[]): readonly string[] =>
-  tokens.flatMap((token) => (token.kind === "word" ? [token.text] : []));
+const wordToken = (text: string): Token => ({ kind: "word", text });
 
 /** Two words first: `keep list` is a command. */
 function commandOf(words: readonly string[], commands: readonly Command[]): Command | null {
@@ -129,7 +116,7 @@ interface OptionsRead {
 function readOptions(tokens: readonly Token[], options: Options): OptionsRead {
   const read: OptionsRead = { flags: [], options: new Map(), issues: [] };
   for (const token of tokens) {
-    if (token.kind === "word" || token.name === "version") continue;
+    if (token.kind === "word") continue;
     const option = options.get(token.name);
     const issue =
       option === undefined ? unknownFlag(token, options) : readOption(token, option, read);
@@ -138,9 +125,12 @@ function readOptions(tokens: readonly Token[], options: Options): OptionsRead {
   return read;
 }
 
+const PRINTS_TEXT = "it prints text only; leave it out";
 const ASKS_NOTHING = "crigc asks no questions; leave it out";
 /** What other tools call it. */
 const FLAG_HINTS: Readonly<Record<string, string>> = {
+  "-o": PRINTS_TEXT,
+  "--output": PRINTS_TEXT,
   "-y": ASKS_NOTHING,
   "--yes": ASKS_NOTHING,
   "-f": "use --filter; crigc asks no questions, so leave --force out",
@@ -202,18 +192,6 @@ function readOption(
     return issue(`invalid value ${quoted(text)}: use ${choices.join(", ")}`);
   read.options.set(name, [...(read.options.get(name) ?? []), text]);
   return null;
-}
-
-/** A command with a choice of formats has checked them as values of the option. */
-function formatIssues(
-  { name, formats }: Command,
-  given: readonly string[],
-): readonly ConfigIssue[] {
-  const known: readonly string[] = [...formats, "table"];
-  const what = formats.length === 0 ? "text" : formats.join(", ");
-  return given
-    .filter((it) => !known.includes(it))
-    .map((it) => configIssue("-o", it, `crigc ${name} prints ${what} only; leave -o out`));
 }
 
 function unknownCommand(

@@ -46,7 +46,7 @@ export interface Command {
   readonly doc: string;
   readonly operands: readonly Operand[];
   readonly options: readonly CommandOption[];
-  /** Of `-o`, which is among the options if there are several; empty: it prints text only. */
+  /** Of `-o`, which is among the options then; empty: it prints text only. */
   readonly formats: readonly Format[];
   /** Beside an agent, the agent runs it. */
   readonly inAgent?: true;
@@ -106,30 +106,29 @@ export const command = ({
   ...rest
 }: Omit<Command, "operands" | "options" | "formats"> &
   Partial<Pick<Command, "operands" | "options" | "formats">>): Command => {
-  const placeholder = formats.join("|");
-  const output = { ...OUTPUT, placeholder, choices: formats };
+  const output = {
+    name: "output",
+    short: "o",
+    placeholder: formats.join("|"),
+    choices: formats,
+    help: "output format [table]; short: -o",
+  };
   return {
     ...rest,
     operands,
     formats,
-    options: formats.length > 1 ? [...options, output] : options,
+    options: formats.length > 0 ? [...options, output] : options,
   };
 };
 
-const OUTPUT: CommandOption = {
-  name: "output",
-  short: "o",
-  placeholder: "table or json",
-  help: "output format [table]; short: -o",
-};
-
 /** All options and flags that these commands accept, by name. */
-export function acceptedOptions(commands: readonly Command[]): ReadonlyMap<string, CommandOption> {
-  const own = commands.flatMap(({ options }) => options);
-  const output = own.find(({ name }) => name === OUTPUT.name) ?? OUTPUT;
-  const all = [...own.filter(({ name }) => name !== OUTPUT.name), ...FLAGS, output, HELP, VERSION];
-  return new Map(all.map((it) => [it.name, it]));
-}
+export const acceptedOptions = (commands: readonly Command[]): ReadonlyMap<string, CommandOption> =>
+  new Map(
+    [...FLAGS, HELP, VERSION, ...commands.flatMap(({ options }) => options)].map((it) => [
+      it.name,
+      it,
+    ]),
+  );
 
 const FLAGS = [...fieldByFlag].map(([name, field]): CommandOption => {
   const { type, help } = fieldOf(field);

@@ -56,10 +56,7 @@ const commandOf = (given: readonly string[], commands: readonly Command[]) =>
 function optionsOf(given: readonly string[], commands: readonly Command[]) {
   const command = commandOf(given, commands);
   const accepted = [...acceptedOptions(command === undefined ? [] : [command]).values()];
-  // Without a choice of formats `-o` is accepted, too.
-  return accepted.filter(
-    ({ name, choices }) => name !== "version" && (name !== "output" || choices !== undefined),
-  );
+  return accepted.filter(({ name }) => name !== "version");
 }
 
 const namesOf = ({ name, short }: CommandOption): readonly string[] =>
