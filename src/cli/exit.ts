@@ -65,7 +65,7 @@ export const planExit = (plan: Plan): number | null =>
   (plan.containers === null || plan.containers.logsError === null ? null : exit.runtime);
 
 const faultsExit = (kinds: readonly ImageBlock["kind"][]): number | null =>
-  kinds.map((kind) => FAULTS[kind]).find((code) => code !== null) ?? null;
+  kinds.map((kind) => FAULTS[kind]).find((code) => code !== undefined) ?? null;
 
 /** The exit code of a pass of `gc`; the most serious problem decides. `failure`: what ended it early, or `null`. */
 export function passExit(pass: Pass, failure: unknown): number {
@@ -88,16 +88,10 @@ export function passExit(pass: Pass, failure: unknown): number {
 }
 
 /** Blocks that are errors; waiting and futility are not. */
-const FAULTS: Readonly<Record<ImageBlock["kind"], number | null>> = {
+const FAULTS: Readonly<Partial<Record<ImageBlock["kind"], number>>> = {
   "keep-rules-invalid": exit.usage,
   "usage-unknown": exit.runtime,
   "invalid-capacity": exit.runtime,
-  "on-hold": null,
-  "boot-grace": null,
-  "pod-starting": null,
-  futile: null,
-  "nothing-freed": null,
-  "no-room": null,
 };
 
 function someFailed({ images, containers }: Pass): boolean {

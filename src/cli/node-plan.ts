@@ -3,8 +3,7 @@
 import type { Config } from "../config/config.ts";
 import { unmeasuredIn } from "../gc/observe.ts";
 import { asIfOldEnough, type Prepared, readOnlyPass } from "../gc/prepare.ts";
-import type { ImagePlan, Purpose } from "../model/plan.ts";
-import type { ImageShare } from "../model/reports.ts";
+import type { ImagePlan, Plan, Purpose } from "../model/plan.ts";
 import { imageUsage, inUseOf } from "../policy/disk.ts";
 import type { Parts } from "../policy/facts.ts";
 import { compileKeepRules, unmatchedKeepRules } from "../policy/keep/keep.ts";
@@ -39,7 +38,8 @@ export async function planNode(
   for (const notice of node.notices) context.note(notice);
   const pass = { purpose, parts, allLayers, evictions: true };
   const seen = await readOnlyPass(node.engine, pass, context.signal);
-  noteUnmeasured(context, seen);
+  const unmeasured = unmeasuredIn(seen.snapshot);
+  if (unmeasured !== null) context.note(unmeasured.message);
   noteUnmatched(context, seen, isFirstLook);
   const { isForgetful } = node.engine.policy;
   if (isForgetful)
@@ -64,36 +64,21 @@ function noteUnmatched(
   if (unmatched.length > 0) note(unmatchedWords(unmatched.map(({ pattern }) => pattern)));
 }
 
-function noteUnmeasured({ note }: CommandContext, { snapshot }: Prepared): void {
-  const unmeasured = unmeasuredIn(snapshot);
-  if (unmeasured !== null) note(unmeasured.message);
-}
-
 /** Disk usage of images by their layers, for `crigc df` and the HTML report. */
 export function imageUsageReport(
   { plan, snapshot, ledger }: Prepared,
-  {
-    images = plan.images ?? { candidates: [], kept: [] },
-    order,
-  }: {
-    readonly images?: Pick<ImagePlan, "candidates" | "kept">;
-    readonly order?: ((one: ImageShare, other: ImageShare) => number) | undefined;
-  } = {},
+  images: Pick<ImagePlan, "candidates" | "kept"> = imagesOf(plan),
 ): ImageUsageReport {
   const layers = layersOf(snapshot.images, ledger);
   const stores = snapshot.filesystems.filter(({ roles }) => roles.includes("imagefs"));
   const inUseBytes = stores.reduce((sum, one) => sum + inUseOf(one), 0n);
-  const usage = imageUsage({ plan: images, layers, inUseBytes });
+  const usage = (of: typeof images) => imageUsage({ plan: of, layers, inUseBytes });
   return {
-    images: {
-      ...usage,
-      byRepository: order ? usage.byRepository.toSorted(order) : usage.byRepository,
-    },
-    allImagesBytes: imageUsage({
-      plan: plan.images ?? { candidates: [], kept: [] },
-      layers,
-      inUseBytes,
-    }).total.uniqueBytes,
+    images: usage(images),
+    allImagesBytes: usage(imagesOf(plan)).total.uniqueBytes,
     imagesWithoutLayers: snapshot.images.filter(({ id }) => !layers.has(id)).length,
   };
 }
+
+export const imagesOf = ({ images }: Plan): Pick<ImagePlan, "candidates" | "kept"> =>
+  images ?? { candidates: [], kept: [] };

@@ -67,14 +67,12 @@ export const hold = command({
       `on hold for ${humanDuration(length)}, ${holdWords({ until, reason })}`;
     if (context.dryRun) {
       const until = plus(context.open.now(), length);
-      context.say(`Dry run: garbage collection would be ${lasts(until)}.`);
-      return exit.done;
+      return context.say(`Dry run: garbage collection would be ${lasts(until)}.`);
     }
     const until = context.open
       .hold(context.config)
       .set({ length, reason, by: `crigc hold, user ${context.user}` });
     context.say(`Garbage collection is ${lasts(until)}; crigc release ends it.`);
-    return exit.done;
   },
 });
 
@@ -90,19 +88,16 @@ export const release = command({
     const file = context.open.hold(context.config);
     const before = file.read();
     const isHeld = before.kind === "held";
-    const lasts = !isHeld
-      ? ""
-      : before.until === null
-        ? before.reason || "it had no end"
-        : `it would have lasted ${holdWords(before)}`;
-    if (context.dryRun) {
-      context.say(`Dry run: ${isHeld ? `the hold would be released: ${lasts}` : "no hold found"}.`);
-      return;
-    }
+    const lasts = isHeld ? `: ${before.until === null ? before.reason : holdWords(before)}` : "";
+    if (context.dryRun)
+      return context.say(
+        `Dry run: ${isHeld ? "the hold would be released" : "no hold found"}${lasts}.`,
+      );
     // Released whatever was read: an expired one has a file, too.
     const found = file.release();
-    if (isHeld) context.say(`Hold released: ${lasts}.`);
-    else context.say(found ? "The hold had expired." : "No hold found.");
+    context.say(
+      isHeld ? `Hold released${lasts}.` : found ? "The hold had expired." : "No hold found.",
+    );
   },
 });
 

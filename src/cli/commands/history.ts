@@ -2,8 +2,7 @@
 
 import { parseDuration } from "../../config/units.ts";
 import { usageError } from "../../model/errors.ts";
-import type { PassRow, Removal } from "../../model/history.ts";
-import { fromRfc3339, hours, type Instant, instant } from "../../model/time.ts";
+import { fromRfc3339, type Instant, instant } from "../../model/time.ts";
 import {
   historyDocument,
   type HistoryReport,
@@ -21,8 +20,6 @@ import { numberUpTo, parsed, valueOf, type ValueType } from "../values.ts";
 const LIMIT_DEFAULT = 50;
 /** More than the history keeps of one kind. */
 export const EVERYTHING = 100_000;
-/** No pass takes longer, so a removal's pass began at most this long before it. */
-const PASS_LONGEST = hours(24);
 
 const QUERY_OPTIONS = [
   option("since TIME", "start: 2026-01-15T12:00:00Z, 2026-01-15 (UTC) or 36h (ago)"),
@@ -100,46 +97,27 @@ export interface HistoryRead {
   readonly cut: boolean;
 }
 
-/** Passes with their removals, or removals with their passes. */
-export const readHistory = (store: StateReader, request: HistoryRequest): HistoryRead =>
-  filtersRemovals(request) ? selectedRemovals(store, request) : recentPasses(store, request);
-
 const filtersRemovals = ({ kinds, reasons, text }: HistoryRequest): boolean =>
   [kinds, reasons, text].some((it) => it !== undefined);
 
-/** The newest of what was found, the oldest first. */
-const cutTo = <Row>(limit: number, found: readonly Row[]) => ({
-  shown: found.slice(0, limit).toReversed(),
-  cut: found.length > limit,
-});
-
-function selectedRemovals(store: StateReader, request: HistoryRequest): HistoryRead {
+/** Passes with their removals, or removals with their passes; the oldest first. */
+export function readHistory(store: StateReader, request: HistoryRequest): HistoryRead {
   const { since, limit } = request;
-  const { shown, cut } = cutTo(limit, store.removals({ ...request, limit: limit + 1 }));
-  const ids = new Set(shown.map(({ subject }) => subject));
-  const returned = store.regrets({ since }).filter(({ subject }) => ids.has(subject));
-  const passes = passesOf(store, shown);
-  const report = { passes, removals: shown, events: [], returned: returned.toReversed() };
-  return { report, cut };
-}
-
-function recentPasses(store: StateReader, { since, limit }: HistoryRequest): HistoryRead {
-  const { shown: passes, cut } = cutTo(limit, store.passes({ since, limit: limit + 1 }));
+  const query = { ...request, limit: limit + 1 };
+  const isFiltered = filtersRemovals(request);
+  const found = isFiltered ? [] : store.passes({ since, limit: limit + 1 });
+  const first = found.length > limit ? found[limit - 1]?.startedAt : since;
   // Records before the first shown pass belong to passes that are not shown.
-  const range = { since: cut ? (passes[0]?.startedAt ?? since) : since };
+  const removals = store.removals(isFiltered ? query : { since: first });
+  const shown = isFiltered ? removals.slice(0, limit) : removals;
+  const ids = new Set<string>(shown.flatMap(({ passId, subject }) => [passId, subject]));
+  const passes = isFiltered ? store.passes({}).filter(({ id }) => ids.has(id)) : found;
+  const returned = store.regrets({ since: first });
   const report = {
-    passes,
-    removals: store.removals(range).toReversed(),
-    events: store.events(range).toReversed(),
-    returned: store.regrets(range).toReversed(),
+    passes: passes.slice(0, limit).toReversed(),
+    removals: shown.toReversed(),
+    events: isFiltered ? [] : store.events({ since: first }).toReversed(),
+    returned: returned.filter(({ subject }) => !isFiltered || ids.has(subject)).toReversed(),
   };
-  return { report, cut };
-}
-
-function passesOf(store: StateReader, removals: readonly Removal[]): readonly PassRow[] {
-  const [first] = removals;
-  if (first === undefined) return [];
-  const ids = new Set(removals.map((removal) => removal.passId));
-  const found = store.passes({ since: instant(first.at - PASS_LONGEST) });
-  return found.filter((pass) => ids.has(pass.id)).toReversed();
+  return { report, cut: found.length > limit || shown.length < removals.length };
 }

@@ -4,7 +4,6 @@ import { layerDirectories } from "../../cri/runtimes.ts";
 import { unmeasuredIn } from "../../gc/observe.ts";
 import type { Prepared } from "../../gc/prepare.ts";
 import { messageOf, RuntimeError } from "../../model/errors.ts";
-import type { ImagePlan } from "../../model/plan.ts";
 import type {
   DirectorySize,
   DirectoryWalk,
@@ -30,7 +29,7 @@ import {
 import { imageName, wholeImageName } from "../../report/words.ts";
 import { command, type CommandContext, LIST, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
-import { imageUsageReport, planNode } from "../node-plan.ts";
+import { imagesOf, imageUsageReport, planNode } from "../node-plan.ts";
 import { print, QUIET, sortOption } from "../output.ts";
 import { criteriaOf, FILTER } from "../selection.ts";
 
@@ -45,9 +44,8 @@ export const images = command({
     const prepared = await planNode(context);
     const { snapshot } = prepared;
     const plan = selectedOf(context, prepared);
-    const compare = ORDERS[textOf(context, "sort") ?? "size"];
     const found = entriesOf(plan, usageOf(snapshot).users);
-    const entries = compare === undefined ? found : found.toSorted(compare);
+    const entries = sorted(found, ORDERS[textOf(context, "sort") ?? ""]);
     const report = { observedAt: snapshot.observedAt, entries };
     await print(context, {
       document: imageListDocument(report),
@@ -58,8 +56,8 @@ export const images = command({
 });
 
 /** The images that `--filter` selects; all without one. */
-function selectedOf(context: CommandContext, { plan, snapshot, ledger }: Prepared): ImageHalves {
-  const all: ImageHalves = plan.images ?? { kept: [], candidates: [] };
+function selectedOf(context: CommandContext, { plan, snapshot, ledger }: Prepared) {
+  const all = imagesOf(plan);
   const selection = criteriaOf(context);
   if (selection.length === 0) return all;
   const facts = { snapshot, watched: ledger.watched };
@@ -70,24 +68,27 @@ function selectedOf(context: CommandContext, { plan, snapshot, ledger }: Prepare
   };
 }
 
-type ImageHalves = Pick<ImagePlan, "kept" | "candidates">;
+type Key<Row> = (row: Row) => string | bigint;
 
-/** Largest first is the given order; never used comes before used long ago. */
-const ORDERS: Readonly<
-  Record<string, ((one: ImageListEntry, other: ImageListEntry) => number) | undefined>
-> = {
-  name: (one, other) => compared(imageName(one.image), imageName(other.image)),
-  "first-seen": (one, other) => compared(firstSeen(one), firstSeen(other)),
-  "last-used": (one, other) => compared(lastUse(one), lastUse(other)),
-};
+/** `key`: absent for the given order, the largest first. */
+const sorted = <Row>(rows: readonly Row[], key?: Key<Row>): readonly Row[] =>
+  key === undefined ? rows : rows.toSorted((one, other) => compared(key(one), key(other)));
 
-const firstSeen = ({ record }: ImageListEntry): bigint => record.firstSeenAt;
-
-const lastUse = ({ users, record }: ImageListEntry): bigint =>
-  users.length > 0 ? NOW : (record.lastUsedAt ?? NEVER);
-
+/** Never used comes before used long ago. */
 const NEVER = -(2n ** 63n);
 const NOW = 2n ** 63n;
+
+const ORDERS: Readonly<Record<string, Key<ImageListEntry>>> = {
+  name: ({ image }) => imageName(image),
+  "first-seen": ({ record }) => record.firstSeenAt,
+  "last-used": ({ users, record }) => (users.length > 0 ? NOW : (record.lastUsedAt ?? NEVER)),
+};
+
+const USAGE_ORDERS: Readonly<Record<string, Key<ImageShare>>> = {
+  reported: ({ reportedBytes }) => -reportedBytes,
+  name: ({ name }) => name ?? "",
+  "last-used": ({ lastUsedAt }) => lastUsedAt ?? NEVER,
+};
 
 /** Time limit of the whole walk; what it did not see is missing, and the table says so. */
 const LOGS_WITHIN_MS = 2_000;
@@ -103,11 +104,14 @@ export const df = command({
   formats: LIST,
   run: async (context) => {
     const prepared = await planNode(context, { allLayers: true });
+    const usage = imageUsageReport(prepared, selectedOf(context, prepared));
+    const byRepository = sorted(
+      usage.images.byRepository,
+      USAGE_ORDERS[textOf(context, "sort") ?? ""],
+    );
     const report: DiskUsageReport = {
-      ...imageUsageReport(prepared, {
-        images: selectedOf(context, prepared),
-        order: USAGE_ORDERS[textOf(context, "sort") ?? ""],
-      }),
+      ...usage,
+      images: { ...usage.images, byRepository },
       observedAt: prepared.snapshot.observedAt,
       disks: prepared.plan.images?.usage ?? [],
       containers: prepared.snapshot.containers,
@@ -124,15 +128,6 @@ export const df = command({
     return missing.length > 0 || unmeasuredIn(prepared.snapshot) ? exit.runtime : exit.done;
   },
 });
-
-/** The largest first is the given order. */
-const USAGE_ORDERS: Readonly<
-  Record<string, ((one: ImageShare, other: ImageShare) => number) | undefined>
-> = {
-  reported: (one, other) => compared(other.reportedBytes, one.reportedBytes),
-  name: (one, other) => compared(one.name ?? "", other.name ?? ""),
-  "last-used": (one, other) => compared(one.lastUsedAt ?? NEVER, other.lastUsedAt ?? NEVER),
-};
 
 /** Beside those of filesystems that could not be measured. */
 const missingFigures = ({ plan, snapshot: { logs } }: Prepared): readonly string[] => [

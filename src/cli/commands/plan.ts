@@ -29,7 +29,7 @@ import { snapshotText } from "../../report/snapshot.ts";
 import { containerName, imageName, sandboxName, wholeImageName } from "../../report/words.ts";
 import { command, type CommandContext, DOCUMENT, LIST, operand } from "../command.ts";
 import { exit, planExit } from "../exit.ts";
-import { planNode } from "../node-plan.ts";
+import { imagesOf, planNode } from "../node-plan.ts";
 import { print } from "../output.ts";
 import { forced, isIdPrefix, selectedBy, SELECTION_OPTIONS } from "../selection.ts";
 import { answerOf } from "./agent.ts";
@@ -119,30 +119,32 @@ export const explain = command({
 function removalsOf(context: CommandContext, reference: string): readonly Removal[] | null {
   const store = context.open.state(context.config);
   if (store.failure !== null) return null;
-  const found = store
+  const removals = store
     .removals({ results: ["removed", "already-gone"] })
-    .filter(({ subject, names }) => matchOf(subject, names, reference) !== null);
-  return [...Map.groupBy(found, ({ subject }) => subject).values()].flatMap(([newest]) =>
-    newest === undefined ? [] : [newest],
+    .map((removal) => ({ id: removal.subject, names: removal.names, removal }));
+  const found = new Map(
+    calledSo(removals.toReversed(), reference).map(({ id, removal }) => [id, removal]),
   );
+  return [...found.values()].toReversed();
 }
 
-/**
- * Names as tables show them count, too. Exact names win over prefixes and repositories, these over ends of names.
- * Throws `ConfigError` if several names end so.
- */
 function thingsCalled(prepared: Prepared, reference: string): readonly Thing[] {
   const { plan: planned, snapshot: seen } = prepared;
   const listed = listedImages(indexImages(seen.images), reference);
   const freed = freedBy(prepared);
-  const candidates = planned.images?.candidates ?? [];
+  const { candidates, kept } = imagesOf(planned);
   const ofImage = (image: Image) => ({
-    name: imageName(image),
-    match: listed.includes(image.id)
-      ? ("exact" as const)
-      : matchOf(image.id, [imageName(image), ...image.repoTags, ...image.repoDigests], reference),
+    id: image.id,
+    names: [
+      imageName(image),
+      ...image.repoTags,
+      ...image.repoDigests,
+      // Spelt otherwise.
+      ...(listed.includes(image.id) ? [reference] : []),
+    ],
   });
-  const all: readonly Named[] = [
+  const { containers = [], sandboxes = [] } = planned.containers ?? {};
+  const all: readonly (Named & { readonly explained: () => Thing })[] = [
     ...candidates.map((candidate, index) => ({
       ...ofImage(candidate.image),
       explained: () => {
@@ -150,66 +152,59 @@ function thingsCalled(prepared: Prepared, reference: string): readonly Thing[] {
         return candidateThing(candidate, at, freed(candidate.image.id));
       },
     })),
-    ...(planned.images?.kept ?? []).map((kept) => ({
-      ...ofImage(kept.image),
-      explained: () => keptThing(kept, freed(kept.image.id)),
+    ...kept.map((one) => ({
+      ...ofImage(one.image),
+      explained: () => keptThing(one, freed(one.image.id)),
     })),
-    ...(planned.containers?.containers ?? []).map((one) => {
-      const { id, name, podName } = one.container;
-      const shown = containerName(one.container);
-      const match = matchOf(id, [name, shown], reference);
-      return {
-        name: shown,
-        match: match ?? ([podName, `${podName}/${name}`].includes(reference) ? "loose" : null),
-        explained: () => containerThing(one),
-      } as const;
-    }),
-    ...(planned.containers?.sandboxes ?? []).map((one) => ({
-      name: sandboxName(one.sandbox),
-      match: matchOf(one.sandbox.id, [one.sandbox.name, sandboxName(one.sandbox)], reference),
+    ...containers.map((one) => ({
+      id: one.container.id,
+      names: [containerName(one.container), one.container.name],
+      explained: () => containerThing(one),
+    })),
+    ...sandboxes.map((one) => ({
+      id: one.sandbox.id,
+      names: [sandboxName(one.sandbox), one.sandbox.name],
       explained: () => sandboxThing(one),
     })),
   ];
-  const found = (["exact", "loose", "end"] as const)
-    .map((wanted) => all.filter(({ match }) => match === wanted))
-    .find((some) => some.length > 0);
-  if (found === undefined) return [];
-  if (found[0]?.match === "end" && found.length > 1)
+  return calledSo(all, reference).map(({ explained }) => explained());
+}
+
+interface Named {
+  readonly id: string;
+  /** The first is shown. */
+  readonly names: readonly string[];
+}
+
+/**
+ * Exact names win over ID prefixes and repositories, these over ends of names, with or without a tag. Throws
+ * `ConfigError` if several names end so.
+ */
+function calledSo<One extends Named>(all: readonly One[], reference: string): readonly One[] {
+  const repository = /@|:[^/]*$/.test(reference) ? null : normaliseRepository(reference);
+  const exact = all.filter(({ id, names }) => [id, ...names].includes(reference));
+  if (exact.length > 0) return exact;
+  const loose = all.filter(
+    ({ id, names }) =>
+      isIdPrefix(id, reference) ||
+      (repository !== null && names.some((name) => repositoryOf(name) === repository)),
+  );
+  if (loose.length > 0) return loose;
+  const ending = all.filter(({ names }) =>
+    names.flatMap((name) => [name, repositoryOf(name)]).some((it) => it?.endsWith(`/${reference}`)),
+  );
+  const shown = new Set(ending.map(({ id, names }) => names[0] ?? id));
+  if (shown.size > 1)
     throw usageError(
       "crigc explain",
       reference,
-      `${quoted(reference)} ends ${found.length} names: ${found.map(({ name }) => name).join(", ")}; use one of them`,
+      `${quoted(reference)} ends ${shown.size} names: ${[...shown].join(", ")}; use one of them`,
     );
-  return found.map(({ explained }) => explained());
-}
-
-type Match = "exact" | "loose" | "end";
-
-interface Named {
-  readonly name: string;
-  readonly match: Match | null;
-  readonly explained: () => Thing;
-}
-
-/** `loose`: an ID prefix or a repository. `end`: the last components of a name, with or without its tag. */
-function matchOf(id: string, names: readonly string[], reference: string): Match | null {
-  if (id === reference || names.includes(reference)) return "exact";
-  if (isIdPrefix(id, reference) || isRepository(names, reference)) return "loose";
-  const ends = names.some((name) =>
-    [name, repositoryOf(name)].some((it) => it?.endsWith(`/${reference}`) === true),
-  );
-  return ends ? "end" : null;
+  return ending;
 }
 
 /** What the removal of an image alone would free; `null`: unknown. */
 function freedBy({ snapshot: { images }, ledger }: Prepared) {
   const layers = layersOf(images, ledger);
   return (id: ImageId): bigint | null => layers.removals().remove(id);
-}
-
-/** A name without tag or digest matches every image of its repository. */
-function isRepository(names: readonly string[], reference: string): boolean {
-  if (/[@]|:[^/]*$/.test(reference)) return false;
-  const wanted = normaliseRepository(reference);
-  return names.some((name) => repositoryOf(name) === wanted);
 }

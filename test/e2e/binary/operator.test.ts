@@ -24,7 +24,7 @@ test("hold stops gc with exit 7 and a running agent until release, and shows its
   expect(stopped.exitCode).toBe(7);
   expect(stopped.stdout).toContain("upgrade");
   expect(it.changes()).toEqual([]);
-  expect((await it.crigc("release")).stdout).toContain("Hold released: it would have lasted");
+  expect((await it.crigc("release")).stdout).toContain("Hold released: until");
   await it.untilRemoved(2);
   expect((await it.status()).hold).toBeNull();
   expect(await agent.stop()).toBe(0);
