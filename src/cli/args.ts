@@ -1,9 +1,11 @@
-/** Parses a command line against the tables: the command, its operands, options and flags. */
+/** Parses a command line against the tables: the command, its operands, options and flags; and the values of options. */
 
 import { dashed } from "../config/fields.ts";
 import type { FlagText } from "../config/settings.ts";
+import { parseDuration } from "../config/units.ts";
 import { quoted, suggestion } from "../config/words.ts";
-import { ConfigError, type ConfigIssue, configIssue } from "../model/errors.ts";
+import { ConfigError, type ConfigIssue, configIssue, usageError } from "../model/errors.ts";
+import type { Duration } from "../model/time.ts";
 import {
   acceptedOptions,
   type Command,
@@ -11,6 +13,7 @@ import {
   type Invocation,
   LIST,
   type Operand,
+  textOf,
 } from "./command.ts";
 
 export type Parsed =
@@ -246,3 +249,37 @@ function operandIssues(
   });
   return [...absent, ...wrong];
 }
+
+export interface ValueType<Value> {
+  readonly what: string;
+  /** What is valid. */
+  readonly use: string;
+  /** `null`: invalid. */
+  readonly read: (text: string) => Value | null;
+}
+
+/** Throws `ConfigError`. */
+export function parsed<Value>(type: ValueType<Value>, text: string, source: string): Value {
+  const value = type.read(text);
+  if (value !== null) return value;
+  throw usageError(source, text, `invalid ${type.what} ${quoted(text)}: use ${type.use}`);
+}
+
+/** The value of an option; `null`: not given. Throws `ConfigError`. */
+export function valueOf<Value>(
+  invocation: Invocation,
+  name: string,
+  type: ValueType<Value>,
+): Value | null {
+  const text = textOf(invocation, name);
+  return text === null ? null : parsed(type, text, `--${name}`);
+}
+
+export const durationFrom = (least: bigint, use: string): ValueType<Duration> => ({
+  what: "duration",
+  use,
+  read: (text) => {
+    const span = parseDuration(text);
+    return span !== null && span >= least ? span : null;
+  },
+});

@@ -1,4 +1,4 @@
-/** Describes a command, for parsing, help and completion, and the context it runs in. */
+/** Describes a command, for parsing, help and completion, the context it runs in, and how it prints its result. */
 
 import type { Config } from "../config/config.ts";
 import { fieldByFlag, type FieldName, fieldOf, placeholderOf } from "../config/fields.ts";
@@ -6,7 +6,8 @@ import type { ConfigInput, ConfigReader } from "../config/load.ts";
 import type { Environment, FlagText } from "../config/settings.ts";
 import type { Openers } from "../engine/openers.ts";
 import type { CommandRequest, RunCommand } from "../engine/owner.ts";
-import type { Screen } from "../report/terminal.ts";
+import { type JsonObject, printedJson, printedYaml } from "../report/document.ts";
+import { clean, type Screen } from "../report/terminal.ts";
 
 interface Argument {
   /** Operands in capitals: `REF`; options without dashes. */
@@ -71,21 +72,14 @@ export interface Invocation {
 export function option(
   usage: string,
   help: string,
-  more: Pick<
-    CommandOption,
-    "choices" | "completes" | "proposals" | "mayBeEmpty" | "required" | "short"
-  > = {},
+  more: Partial<CommandOption> = {},
 ): CommandOption {
   const [name = "", placeholder = null] = usage.split(" ");
   return { name, placeholder, help, ...more };
 }
 
 /** By its usage: `REF`, `REF…` if repeated, `[REF]` if optional. */
-export const operand = (
-  usage: string,
-  help: string,
-  more: Pick<Operand, "choices" | "completes"> = {},
-): Operand => ({
+export const operand = (usage: string, help: string, more: Partial<Operand> = {}): Operand => ({
   name: usage.replaceAll(/[[\]…]/g, ""),
   required: !usage.startsWith("["),
   ...(usage.includes("…") && { repeated: true }),
@@ -211,4 +205,43 @@ export interface CommandContext extends Omit<World, "open" | "agent">, Invocatio
   readonly flags: readonly FlagText[];
   /** All commands, for help, completion and the manual. */
   readonly commands: readonly Command[];
+}
+
+export const QUIET = option("q", "print only IDs (df: repositories), one per line");
+
+/** `keys`: the first is the default order. */
+export const sortOption = (keys: readonly string[]): CommandOption =>
+  option("sort KEY", `sort by ${keys.join(", ")} [${keys[0]}]`, { choices: keys });
+
+interface Row {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** Prints a document in the format of `-o`. `table`: rendered from it. `rows`: of a list. */
+export async function print<Document extends JsonObject>(
+  context: CommandContext,
+  {
+    document,
+    table,
+    rows = () => [],
+  }: {
+    readonly document: Document;
+    readonly table: (document: Document, screen: Screen) => string;
+    readonly rows?: (document: Document) => readonly Row[];
+  },
+): Promise<void> {
+  const lines = (texts: readonly string[]): void =>
+    context.stdout(texts.map((text) => `${clean(text)}\n`).join(""));
+  if (has(context, "q")) return lines(rows(document).map(({ id }) => id));
+  switch (context.output) {
+    case "json":
+      return context.stdout(printedJson(document));
+    case "yaml":
+      return context.stdout(printedYaml(document));
+    case "name":
+      return lines(rows(document).map(({ name }) => name));
+    case "table":
+      return context.stdout(table(document, context.screen));
+  }
 }

@@ -12,8 +12,8 @@ import type { Parts } from "../policy/facts.ts";
 import { indexImages, listedImages, repositoryOf } from "../policy/image/reference.ts";
 import { parseKeepPattern } from "../policy/keep/keep.ts";
 import { imageName } from "../report/words.ts";
+import { durationFrom, parsed, valueOf, type ValueType } from "./args.ts";
 import { type CommandOption, has, type Invocation, option } from "./command.ts";
-import { durationFrom, parsed, valueOf, type ValueType } from "./values.ts";
 
 export const FILTER = option(
   "filter KEY=VALUE",

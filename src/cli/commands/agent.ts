@@ -14,10 +14,17 @@ import { tableLines } from "../../report/printer.ts";
 import { VALUE_COLUMNS, type ValuesJson, valuesJson } from "../../report/status.ts";
 import { clean, type Screen } from "../../report/terminal.ts";
 import { humanDuration } from "../../report/words.ts";
-import { command, type CommandContext, DOCUMENT, operand, option, textOf } from "../command.ts";
+import { durationFrom, parsed } from "../args.ts";
+import {
+  command,
+  type CommandContext,
+  DOCUMENT,
+  operand,
+  option,
+  print,
+  textOf,
+} from "../command.ts";
 import { exit } from "../exit.ts";
-import { print } from "../output.ts";
-import { durationFrom, parsed } from "../values.ts";
 
 export const run = command({
   name: "run",

@@ -16,10 +16,9 @@ import {
 import { humanBytes } from "../../report/words.ts";
 import { kubeletChecks } from "../checks/kubelet.ts";
 import { keepCheck, nodeChecks } from "../checks/node.ts";
-import { command, type CommandContext, DOCUMENT } from "../command.ts";
+import { command, type CommandContext, DOCUMENT, print } from "../command.ts";
 import { exit } from "../exit.ts";
 import { planNode } from "../node-plan.ts";
-import { print } from "../output.ts";
 import { writableLayersOf } from "./node.ts";
 
 export const doctor = command({

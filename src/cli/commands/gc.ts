@@ -7,10 +7,9 @@ import type { KeptImage } from "../../model/plan.ts";
 import { TIMER_MS_MAX, toMs } from "../../model/time.ts";
 import { gcDocument, gcTable } from "../../report/gc.ts";
 import { counted } from "../../report/words.ts";
-import { command, type CommandContext, DOCUMENT, operand } from "../command.ts";
+import { command, type CommandContext, DOCUMENT, operand, print } from "../command.ts";
 import { exit, passExit } from "../exit.ts";
 import { IMAGES_ONLY } from "../node-plan.ts";
-import { print } from "../output.ts";
 import { forced, imageNamed, type Selected, selectedBy, SELECTION_OPTIONS } from "../selection.ts";
 
 export const gc = command({
@@ -59,12 +58,12 @@ const opened = (context: CommandContext, config: Config): Promise<OpenCollector>
 };
 
 /** `crigc gc --filter untagged, user alice`. */
-function requestedBy({ options, user }: CommandContext, isNamed: boolean): string {
+function requestedBy({ options, operands, user }: CommandContext): string {
   const given = ["all-unused", "filter", "free"].flatMap((name) => {
     const values = options.get(name);
     return values?.length === 0 ? [`--${name}`] : (values ?? []).map((it) => `--${name} ${it}`);
   });
-  return `${["crigc", isNamed ? "rm" : "gc", ...given].join(" ")}, user ${user}`;
+  return `${["crigc", operands.length > 0 ? "rm" : "gc", ...given].join(" ")}, user ${user}`;
 }
 
 /** Runs the pass, prints its report, and returns its exit code. */
@@ -74,10 +73,9 @@ async function pass(
   { purpose, parts }: Selected,
 ): Promise<number> {
   const { config } = context;
-  const isNamed = purpose.kind === "all-unused" && purpose.only?.[0]?.kind === "id";
   const end = await collector.pass({
     purpose,
-    requestedBy: requestedBy(context, isNamed),
+    requestedBy: requestedBy(context),
     ...parts,
     evictions: purpose.kind === "periodic",
   });
@@ -94,7 +92,7 @@ async function pass(
   if (lost > 0) return exit.internal;
   const code = passExit(end.pass, end.failure);
   const isGraver = code !== exit.done && code !== exit.shortfall;
-  if (isGraver || !isNamed || refused.length === 0) return code;
+  if (isGraver || context.operands.length === 0 || refused.length === 0) return code;
   return refused.every(({ reason }) => WAITS.includes(reason.kind)) ? exit.shortfall : exit.partial;
 }
 

@@ -12,10 +12,9 @@ import {
   removalKinds,
 } from "../../report/history.ts";
 import type { RemovalQuery, StateReader } from "../../state/reader.ts";
-import { command, type Invocation, LIST, option, textOf } from "../command.ts";
+import { parsed, valueOf, type ValueType } from "../args.ts";
+import { command, type Invocation, LIST, option, print, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
-import { print } from "../output.ts";
-import { numberUpTo, parsed, valueOf, type ValueType } from "../values.ts";
 
 const LIMIT_DEFAULT = 50;
 /** More than the history keeps of one kind. */
@@ -75,9 +74,18 @@ export function historyRequest(invocation: Invocation, now: Instant): HistoryReq
     kinds: image === undefined ? kinds : ["image"],
     reasons: given.get("reason"),
     text: image,
-    limit: parsed(numberUpTo(EVERYTHING), textOf(invocation, "n") ?? `${LIMIT_DEFAULT}`, "-n"),
+    limit: parsed(COUNT, textOf(invocation, "n") ?? `${LIMIT_DEFAULT}`, "-n"),
   };
 }
+
+const COUNT: ValueType<number> = {
+  what: "number",
+  use: `1 to ${EVERYTHING}`,
+  read: (text) => {
+    const number = /^\d{1,15}$/.test(text) ? Number(text) : 0;
+    return number >= 1 && number <= EVERYTHING ? number : null;
+  },
+};
 
 /** `2026-01-15T12:00:00Z`, `2026-01-15` (midnight UTC), or `2h` (before `now`). */
 export const timeBefore = (now: Instant): ValueType<Instant> => ({

@@ -3,12 +3,11 @@
 import { deployFiles, homepage, licenses } from "../../install/deploy.ts";
 import { usageError } from "../../model/errors.ts";
 import { document } from "../../report/document.ts";
-import { type Build, command, DOCUMENT, has, operand, option } from "../command.ts";
+import { type Build, command, DOCUMENT, has, operand, option, print } from "../command.ts";
 import bash from "../completion/bash.txt" with { type: "text" };
 import fish from "../completion/fish.txt" with { type: "text" };
 import zsh from "../completion/zsh.txt" with { type: "text" };
 import { helpOn, manualPage } from "../help/help.ts";
-import { print } from "../output.ts";
 
 export const help = command({
   name: "help",

@@ -12,10 +12,18 @@ import {
 import { keepRulesDocument, keepRulesTable } from "../../report/keep.ts";
 import { clean } from "../../report/terminal.ts";
 import { counted } from "../../report/words.ts";
-import { command, type CommandContext, DOCUMENT, has, LIST, operand, option } from "../command.ts";
+import {
+  command,
+  type CommandContext,
+  DOCUMENT,
+  has,
+  LIST,
+  operand,
+  option,
+  print,
+} from "../command.ts";
 import { exit } from "../exit.ts";
 import { IMAGES_ONLY, planNode } from "../node-plan.ts";
-import { print } from "../output.ts";
 
 export const keepList = command({
   name: "keep list",

@@ -27,10 +27,17 @@ import {
   imageListTable,
 } from "../../report/images.ts";
 import { imageName, wholeImageName } from "../../report/words.ts";
-import { command, type CommandContext, LIST, textOf } from "../command.ts";
+import {
+  command,
+  type CommandContext,
+  LIST,
+  print,
+  QUIET,
+  sortOption,
+  textOf,
+} from "../command.ts";
 import { exit } from "../exit.ts";
 import { imagesOf, imageUsageReport, planNode } from "../node-plan.ts";
-import { print, QUIET, sortOption } from "../output.ts";
 import { criteriaOf, FILTER } from "../selection.ts";
 
 export const images = command({

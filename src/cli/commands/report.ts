@@ -2,10 +2,10 @@
 
 import type { Prepared } from "../../gc/prepare.ts";
 import { HostError, messageOf, RuntimeError, usageError } from "../../model/errors.ts";
-import { hours, type Instant, instant } from "../../model/time.ts";
+import { hours, instant } from "../../model/time.ts";
 import { htmlReport } from "../../report/html.ts";
 import { clean } from "../../report/terminal.ts";
-import { command, type CommandContext, type Invocation, option, textOf } from "../command.ts";
+import { command, option, textOf } from "../command.ts";
 import { exit, exitOf } from "../exit.ts";
 import { imageUsageReport, planNode } from "../node-plan.ts";
 import { writeForCaller } from "../relay.ts";
@@ -26,53 +26,36 @@ export const report = command({
   inAgent: true,
   callerWrites: "html",
   run: async (context) => {
-    const path = pathOf(context);
-    const to = context.open.now();
+    const path = textOf(context, "html");
+    if (path === null) throw usageError("crigc report", "", "missing --html FILE");
+    const { open, dryRun, stdout } = context;
+    const to = open.now();
     const from = instant(to - PERIOD);
-    const node = await nodeNow(context);
-    const page = pageOf(context, { from, to, node });
-    if (path === "-") context.stdout(page);
-    else writeForCaller(context.open, { path, dryRun: context.dryRun, say: context.stdout }, page);
-    if ("prepared" in node) return exit.done;
-    context.note(`the report does not include the node: ${messageOf(node.failure)}`);
-    return exitOf(node.failure) ?? exit.internal;
+    let node: Prepared | null = null;
+    let failure: unknown = null;
+    try {
+      node = await planNode(context, { allLayers: true });
+    } catch (thrown) {
+      // A report that is interrupted must not replace the one of before.
+      const isOfNode = thrown instanceof RuntimeError || thrown instanceof HostError;
+      if (!isOfNode || context.signal.aborted) throw thrown;
+      failure = thrown;
+    }
+    const store = open.state(context.config);
+    const page = htmlReport({
+      node: clean(open.hostName(context.env)),
+      version: context.build.version,
+      period: { from, to },
+      history: readHistory(store, { since: from, limit: PASSES_MAX }).report,
+      runtime: node?.snapshot.runtime ?? null,
+      plan: node?.plan ?? null,
+      usage: node && imageUsageReport(node),
+      planError: node === null ? messageOf(failure) : null,
+    });
+    if (path === "-") stdout(page);
+    else writeForCaller(open, { path, dryRun, say: stdout }, page);
+    if (node !== null) return exit.done;
+    context.note(`the report does not include the node: ${messageOf(failure)}`);
+    return exitOf(failure) ?? exit.internal;
   },
 });
-
-function pathOf(invocation: Invocation): string {
-  const path = textOf(invocation, "html");
-  if (path !== null) return path;
-  throw usageError("crigc report", "", "missing --html FILE");
-}
-
-type NodeNow = { readonly prepared: Prepared } | { readonly failure: unknown };
-
-async function nodeNow(context: CommandContext): Promise<NodeNow> {
-  try {
-    return { prepared: await planNode(context, { allLayers: true }) };
-  } catch (thrown) {
-    // A report that is interrupted must not replace the one of before.
-    const isOfNode = thrown instanceof RuntimeError || thrown instanceof HostError;
-    if (!isOfNode || context.signal.aborted) throw thrown;
-    return { failure: thrown };
-  }
-}
-
-function pageOf(
-  context: CommandContext,
-  about: { readonly from: Instant; readonly to: Instant; readonly node: NodeNow },
-): string {
-  const { from, to, node } = about;
-  const store = context.open.state(context.config);
-  const { report: history } = readHistory(store, { since: from, limit: PASSES_MAX });
-  return htmlReport({
-    node: clean(context.open.hostName(context.env)),
-    version: context.build.version,
-    period: { from, to },
-    history,
-    runtime: "prepared" in node ? node.prepared.snapshot.runtime : null,
-    plan: "prepared" in node ? node.prepared.plan : null,
-    usage: "prepared" in node ? imageUsageReport(node.prepared) : null,
-    planError: "prepared" in node ? null : messageOf(node.failure),
-  });
-}

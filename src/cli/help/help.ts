@@ -48,7 +48,7 @@ function linesOn(topic: string, commands: readonly Command[], screen: Screen) {
 }
 
 const ABOUT_FLAGS =
-  "Every command accepts every flag and uses those that apply to it. Each flag has an environment variable (CRIGC_KEEP_PER_REPOSITORY for --keep-per-repository) and a field in configuration files (crigc config lists them). Defaults are in brackets.";
+  "Every command accepts every flag and uses those that apply to it. Each flag has an environment variable (CRIGC_KEEP_PER_REPOSITORY for --keep-per-repository) and a field in configuration files (crigc config lists them). Flags override variables, which override drop-ins, which override the configuration file. Defaults are in brackets.";
 
 const overview = (commands: readonly Command[], screen: Screen): readonly string[] => [
   "Usage: crigc COMMAND [FLAG…]",
@@ -189,7 +189,7 @@ export function manualPage(commands: readonly Command[], build: Build): string {
     ".SH COMMANDS",
     ...commands.flatMap(commandEntry),
     ".SH FLAGS",
-    paragraph(FLAGS),
+    paragraph(ABOUT_FLAGS),
     ...fieldGroups.flatMap(([heading, names]) => [
       `.SS ${escaped(heading)}`,
       ...names.flatMap((name) => manualFlag(name, fieldOf(name))),
@@ -214,9 +214,6 @@ export function manualPage(commands: readonly Command[], build: Build): string {
 
 const DESCRIPTION =
   "crigc does the work of the kubelet's garbage collectors on one node, with the kubelet's flags, over the container runtime interface (CRI): on nodes without a kubelet, nodes whose kubelet cannot be tuned, and nodes that may never pull an image again. If in doubt, it removes nothing.";
-
-const FLAGS =
-  "Every command accepts every flag and uses those that apply to it. Flags override environment variables, which override drop-ins, which override the configuration file. Durations are written as 30s, 5m or 1h30m.";
 
 const ENVIRONMENT: readonly (readonly [string, string])[] = [
   ["CRIGC_...", "Each flag's variable, as listed above."],

@@ -2,8 +2,8 @@
 
 import { describe, expect, test } from "bun:test";
 
+import { parsed } from "../../../src/cli/args.ts";
 import { timeBefore } from "../../../src/cli/commands/history.ts";
-import { parsed } from "../../../src/cli/values.ts";
 import { passId } from "../../../src/model/ids.ts";
 import type { Pass } from "../../../src/model/pass.ts";
 import { hours, type Instant, instant, minutes, plus, toRfc3339 } from "../../../src/model/time.ts";
