@@ -51,7 +51,7 @@ export interface Command {
   readonly formats: readonly Format[];
   /** Beside an agent, the agent runs it. */
   readonly inAgent?: true;
-  /** An option that names a file, which the caller writes; the agent gets `-` and prints it. */
+  /** An option that names a file, into which the caller writes what is printed; `-`: none. */
   readonly callerWrites?: string;
   /** Changes the node or a file, unless `context.dryRun`. */
   readonly changes?: true;

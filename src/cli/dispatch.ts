@@ -15,7 +15,13 @@ import { assert, ConfigError, messageOf, usageError } from "../model/errors.ts";
 import { once } from "../model/values.ts";
 import { clean } from "../report/terminal.ts";
 import { parseCommandLine } from "./args.ts";
-import { type Command, type CommandContext, type Invocation, type World } from "./command.ts";
+import {
+  type Command,
+  type CommandContext,
+  type Invocation,
+  textOf,
+  type World,
+} from "./command.ts";
 import { config, hold, release, run, status } from "./commands/agent.ts";
 import { doctor } from "./commands/doctor.ts";
 import { gc, rm } from "./commands/gc.ts";
@@ -78,7 +84,29 @@ async function imageNames(
   return lines.split("\n").filter((it) => it !== "");
 }
 
+/** The file of `callerWrites` is written by the process that was called, whoever runs the command. */
 async function runCommand(line: CommandLine, input: ConfigInput, world: World): Promise<number> {
+  const { callerWrites = "" } = line.command;
+  const path = textOf(line.invocation, callerWrites) ?? "-";
+  if (world.agent !== undefined || path === "-") return runHereOrInAgent(line, input, world);
+  const pieces: string[] = [];
+  const stdout = (text: string): void => void pieces.push(text);
+  const code = await runHereOrInAgent(line, input, { ...world, stdout });
+  if (pieces.length === 0) return code;
+  const isDry = isDryRun(input);
+  if (!isDry) (await world.open()).writeFile(path, pieces.join(""));
+  world.stdout(isDry ? `Dry run: would write ${path}.\n` : `Report written to ${path}.\n`);
+  return code;
+}
+
+const isDryRun = (input: ConfigInput): boolean =>
+  loadConfig(withoutFiles(onlyOf(input, ["dryRun"]))).values.dryRun;
+
+async function runHereOrInAgent(
+  line: CommandLine,
+  input: ConfigInput,
+  world: World,
+): Promise<number> {
   const { command, invocation, flags } = line;
   // There it is a failed check.
   if (command.name !== "doctor") checkFlags(flags);
@@ -131,7 +159,7 @@ function contextOf(
     find: () => configToFind(input),
     flags,
     get dryRun(): boolean {
-      return loadConfig(withoutFiles(onlyOf(input, ["dryRun"]))).values.dryRun;
+      return isDryRun(input);
     },
     get config(): Config {
       return loaded();

@@ -8,7 +8,7 @@ import { openCommand, readAgent } from "../engine/client.ts";
 import type { Openers } from "../engine/openers.ts";
 import { ConfigError, HostError } from "../model/errors.ts";
 import { holderWords, isSameSocket } from "../node/lock.ts";
-import { type Command, type Invocation, textOf, type World } from "./command.ts";
+import type { Command, Invocation, World } from "./command.ts";
 
 /** A command line, parsed. */
 export interface CommandLine {
@@ -31,11 +31,7 @@ export async function runInAgent(
     await rejectUnreachable(own, await world.open());
     return null;
   }
-  const { command, invocation } = line;
-  const path = command.callerWrites === undefined ? "-" : textOf(invocation, command.callerWrites);
-  const isForFile = path !== null && path !== "-";
-  const pieces: string[] = [];
-  const code = await openCommand(
+  return openCommand(
     {
       runDir,
       version: world.build.version,
@@ -44,31 +40,8 @@ export async function runInAgent(
       user: world.user,
       signal: world.signal,
     },
-    {
-      out: (text) => (isForFile ? void pieces.push(text) : world.stdout(text)),
-      err: world.stderr,
-    },
+    { out: world.stdout, err: world.stderr },
   );
-  if (isForFile && pieces.length > 0) {
-    const { dryRun } = own.values;
-    writeForCaller(await world.open(), { path, dryRun, say: world.stdout }, pieces.join(""));
-  }
-  return code;
-}
-
-/** The file that a command writes for its caller. Throws `HostError` `write`. */
-export function writeForCaller(
-  { writeFile }: Pick<Openers, "writeFile">,
-  {
-    path,
-    dryRun,
-    say,
-  }: { readonly path: string; readonly dryRun: boolean; readonly say: (text: string) => void },
-  text: string,
-): void {
-  if (dryRun) return say(`Dry run: would write the report to ${path}.\n`);
-  writeFile(path, text);
-  say(`Report written to ${path}.\n`);
 }
 
 /** The caller's own. */
@@ -125,13 +98,12 @@ async function rejectUnreachable(own: Config, open: Openers): Promise<void> {
   );
 }
 
-/** The command line in full, with the caller's output settings as flags, and `-` for the file that the caller writes. */
+/** The command line in full, with the caller's output settings as flags. */
 function argvFor({ command, invocation, flags }: CommandLine, own: Config): readonly string[] {
   const { operands, options } = invocation;
   const words = Array.from(options).flatMap(([name, values]) => {
     if (values.length === 0) return [name.length === 1 ? `-${name}` : `--${name}`];
-    const shown = name === command.callerWrites ? ["-"] : values;
-    return shown.map((value) => `--${name}=${value}`);
+    return values.map((value) => `--${name}=${value}`);
   });
   const { values } = own;
   return [

@@ -10,6 +10,7 @@ import type { Threshold } from "../../model/limits.ts";
 import type { Filesystem } from "../../model/snapshot.ts";
 import type { KubeletFact } from "../../node/kubelet/pods.ts";
 import { ok, type Verdict, type Verdicts, warning } from "../../report/doctor.ts";
+import { present } from "../../report/terminal.ts";
 
 /** `images`: the image filesystem; `null`: the node could not be read. */
 export function kubeletChecks(
@@ -28,8 +29,7 @@ export function kubeletChecks(
       : `configured by ${file.path}`;
   return [
     ["kubelet", ok(`${here}, ${where}`)],
-    ["kubelet-image-gc", thresholdCheck(theirs, ours)],
-    ["kubelet-image-age", ageCheck(theirs)],
+    ["kubelet-image-gc", imageGcCheck(theirs)],
     ["kubelet-eviction", images && evictionCheck(theirs, ours, images)],
   ];
 }
@@ -48,23 +48,15 @@ function theirConfig(file: KubeletFact["file"]): Config | string {
 }
 
 /** With two collectors on a node, the kubelet knows no keep rule and forgets on restart. */
-function thresholdCheck(theirs: Config, ours: Config): Verdict {
-  const { highPercent, lowPercent } = theirs.limits.images;
-  const first = ours.limits.images.highPercent;
-  if (highPercent === 100) return ok("the kubelet's own image GC is off");
-  const removes = `the kubelet also removes images, from ${highPercent}% down to ${lowPercent}%, and ignores keep rules`;
+function imageGcCheck({ limits: { images } }: Config): Verdict {
+  const removes = present([
+    images.highPercent < 100 && `from ${images.highPercent}% down to ${images.lowPercent}%`,
+    images.maximumAge > 0n && `unused for ${formatDuration(images.maximumAge)}`,
+  ]);
+  if (removes.length === 0) return ok("the kubelet's own image GC is off");
   return warning(
-    first < highPercent ? removes : `${removes}; crigc begins no earlier, at ${first}%`,
-    "set imageGCHighThresholdPercent: 100 in its configuration and restart it",
-  );
-}
-
-function ageCheck({ limits }: Config): Verdict | null {
-  const { maximumAge } = limits.images;
-  if (maximumAge <= 0n) return null;
-  return warning(
-    `the kubelet removes images unused for ${formatDuration(maximumAge)}, and ignores keep rules`,
-    "remove imageMaximumGCAge from its configuration and set --image-maximum-gc-age instead",
+    `the kubelet also removes images, ${removes.join(" and ")}, and ignores keep rules`,
+    "set imageGCHighThresholdPercent: 100 in its configuration, replace its imageMaximumGCAge by --image-maximum-gc-age, and restart it",
   );
 }
 

@@ -5,10 +5,9 @@ import { HostError, messageOf, RuntimeError, usageError } from "../../model/erro
 import { hours, instant } from "../../model/time.ts";
 import { htmlReport } from "../../report/html.ts";
 import { clean } from "../../report/terminal.ts";
-import { command, option, textOf } from "../command.ts";
+import { command, has, option } from "../command.ts";
 import { exit, exitOf } from "../exit.ts";
 import { imageUsageReport, planNode } from "../node-plan.ts";
-import { writeForCaller } from "../relay.ts";
 import { readHistory } from "./history.ts";
 
 const PERIOD = hours(24 * 7);
@@ -26,9 +25,8 @@ export const report = command({
   inAgent: true,
   callerWrites: "html",
   run: async (context) => {
-    const path = textOf(context, "html");
-    if (path === null) throw usageError("crigc report", "", "missing --html FILE");
-    const { open, dryRun, stdout } = context;
+    if (!has(context, "html")) throw usageError("crigc report", "", "missing --html FILE");
+    const { open } = context;
     const to = open.now();
     const from = instant(to - PERIOD);
     let node: Prepared | null = null;
@@ -52,8 +50,7 @@ export const report = command({
       usage: node && imageUsageReport(node),
       planError: node === null ? messageOf(failure) : null,
     });
-    if (path === "-") stdout(page);
-    else writeForCaller(open, { path, dryRun, say: stdout }, page);
+    context.stdout(page);
     if (node !== null) return exit.done;
     context.note(`the report does not include the node: ${messageOf(failure)}`);
     return exitOf(failure) ?? exit.internal;

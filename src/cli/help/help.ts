@@ -71,10 +71,8 @@ function commandList(commands: readonly Command[], screen: Screen): readonly str
 
 function commandHelp(command: Command, screen: Screen): readonly string[] {
   const { name, summary, doc, operands, options } = command;
-  // Wraps between brackets, not within them.
-  const usage = usageOf(command).replaceAll(/\[[^\]]*\]/g, (it) => it.replaceAll(" ", HARD_SPACE));
   return [
-    ...wrapped(`Usage: ${usage}`, screen).map((line) => line.replaceAll(HARD_SPACE, " ")),
+    ...wrapped(`Usage: ${usageOf(command)}`, screen),
     "",
     ...wrapped(`${capitalised(summary)}. ${doc}`.trim(), screen),
     ...section(
@@ -114,8 +112,6 @@ function mainFlags({ name, changes }: Command): readonly FieldName[] {
   const all: readonly FieldName[] = [...(changes ? ["dryRun" as const] : []), ...(own?.[1] ?? [])];
   return all.slice(0, FLAGS_SHOWN);
 }
-
-const HARD_SPACE = "\u00a0";
 
 /** `crigc explain REF [-o table|json] [FLAG…]`. */
 function usageOf({ name, operands, options }: Command): string {

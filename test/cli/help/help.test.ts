@@ -52,14 +52,6 @@ test.each([
   expect(helpOn(name, commands, terminal(100))).toContain(`\n  ${flag} `);
 });
 
-test.each([[40], [60], [80]])("no usage line breaks within brackets at %d columns", (width) => {
-  for (const { name } of commands) {
-    const [usage = ""] = helpOn(name, commands, terminal(width)).split("\n\n");
-    for (const line of usage.split("\n"))
-      expect(line.split("[").length).toBe(line.split("]").length);
-  }
-});
-
 test("help flags shows every flag with its default", () => {
   const text = helpOn("flags", commands, terminal(80));
   for (const name of fieldNames) expect(text).toContain(`  ${dashed(fieldOf(name).flag)}`);
