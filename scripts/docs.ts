@@ -62,7 +62,7 @@ function flagEntry(name: FieldName): string {
   ];
   const shown = [names.join(", "), `[${defaultWords(field)}]`, places.join(", ")];
   const kubelet = field.kubelet === true ? " (K)" : "";
-  const range = /\d+ to \d+/.exec(field.type.expected)?.[0];
+  const range = /\d+ to \d{1,9}$/.exec(field.type.expected)?.[0];
   const limits = range === undefined || field.help.includes(range) ? "" : ` ${capital(range)}.`;
   const about = `${capital(field.help)}. ${field.doc}${limits}`;
   return `- ${shown.filter((it) => it !== "").join(" ")}${kubelet}: ${about}`;

@@ -40,7 +40,7 @@ export function configOf(written: Written, isBeside: (rootDir: string | null) =>
   const { rootDir } = written.settings.values;
   const given = isBeside(rootDir) ? besideKubelet(written.settings) : written.settings;
   throwIfAny(contradictions(given));
-  const settings = withImplied(given);
+  const settings = withThese(given, impliedBy(given));
   const { values } = settings;
   return {
     ...settings,
@@ -68,18 +68,14 @@ export function configOf(written: Written, isBeside: (rootDir: string | null) =>
   };
 }
 
-/** With what some settings imply, which appears with the source of these. */
-function withImplied(settings: Settings): Settings {
-  const { values, sources } = settings;
-  const implied = impliedBy(settings);
-  return {
-    values: { ...values, ...Object.fromEntries(implied.map(({ name, value }) => [name, value])) },
-    sources: {
-      ...sources,
-      ...Object.fromEntries(implied.map(({ name, by }) => [name, sources[by]])),
-    },
-  };
-}
+/** With these values instead. */
+const withThese = (
+  { values, sources }: Settings,
+  these: readonly { readonly name: FieldName; readonly value: unknown; readonly source: Source }[],
+): Settings => ({
+  values: { ...values, ...Object.fromEntries(these.map(({ name, value }) => [name, value])) },
+  sources: { ...sources, ...Object.fromEntries(these.map(({ name, source }) => [name, source])) },
+});
 
 function limitsOf(values: Values): Limits {
   return {
@@ -142,18 +138,14 @@ const BESIDE = {
 
 /** With the default thresholds beside a kubelet. */
 function besideKubelet(settings: Settings): Settings {
-  const { values, sources } = settings;
   const isOwn = (name: FieldName): boolean =>
     fieldOf(name).implies?.[shown(settings, name)] !== undefined;
   if (fieldNames.some(isOwn)) return settings;
   const source: Source = { kind: "kubelet", from: ["beside a kubelet"] };
-  const unset = Object.entries(BESIDE).filter(
-    ([name]) => isFieldName(name) && sources[name].kind === "default",
+  const unset = Object.entries(BESIDE).flatMap(([name, value]) =>
+    isFieldName(name) && settings.sources[name].kind === "default" ? [{ name, value, source }] : [],
   );
-  return {
-    values: { ...values, ...Object.fromEntries(unset) },
-    sources: { ...sources, ...Object.fromEntries(unset.map(([name]) => [name, source])) },
-  };
+  return withThese(settings, unset);
 }
 
 /** Values that contradict each other; each issue names both values and their sources. */
@@ -187,31 +179,22 @@ function contradictions(settings: Settings): readonly ConfigIssue[] {
   ];
 }
 
-/** What the values of some fields imply of others. */
+/** What the values of some fields imply of others, which appears with the source of these. */
 const impliedBy = (settings: Settings) =>
   fieldNames.flatMap((by) =>
     Object.entries(fieldOf(by).implies?.[shown(settings, by)] ?? {}).flatMap(([name, value]) =>
-      isFieldName(name) ? [{ by, name, value }] : [],
+      isFieldName(name) ? [{ by, name, value, source: settings.sources[by] }] : [],
     ),
   );
 
-const EVICTION = [
-  "evictionHard",
-  "evictionSoft",
-  "evictionSoftGracePeriod",
-  "evictionMinimumReclaim",
-] as const;
-
-/** Signals that crigc ignores, each with its first place. */
-function warningsOf(settings: Settings): readonly string[] {
-  const places = EVICTION.flatMap((name) =>
-    Object.keys(settings.values[name]).map((signal) => [signal, placeOf(settings, name)] as const),
+/** Signals that crigc ignores. */
+const warningsOf = (settings: Settings): readonly string[] =>
+  (["evictionHard", "evictionSoft"] as const).flatMap((name) =>
+    Object.keys(settings.values[name]).flatMap((signal) => {
+      const why = whyIgnored(signal);
+      return why === null ? [] : [`${placeOf(settings, name)}: ${signal} ${why}`];
+    }),
   );
-  return [...new Map(places.toReversed())].toReversed().flatMap(([signal, place]) => {
-    const why = whyIgnored(signal);
-    return why === null ? [] : [`${place}: ${signal} ${why}`];
-  });
-}
 
 function orderIssue(
   settings: Settings,

@@ -49,7 +49,6 @@ const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f]/;
 
 export function parseDocument(path: string, text: string): ConfigDocument {
   try {
-    requireLikely(text);
     const lines = new LineCounter();
     // Equal keys are judged here, because those of a kubelet's other fields do not matter.
     const options = { lineCounter: lines, uniqueKeys: false, prettyErrors: false } as const;
@@ -73,18 +72,6 @@ export function parseDocument(path: string, text: string): ConfigDocument {
 }
 
 type LineAt = (node: Node | null) => number;
-
-/** The library reports each error of a text, and needs seconds for those of a large one. */
-const LOCATED_BYTES_MAX = 32 * 1024;
-
-/** Bun's parser needs milliseconds for anything. Throws `RangeError` for endless nesting. */
-function requireLikely(text: string): void {
-  try {
-    Bun.YAML.parse(text);
-  } catch (thrown) {
-    if (thrown instanceof RangeError || text.length > LOCATED_BYTES_MAX) throw thrown;
-  }
-}
 
 /**
  * The installed file is 15 kB of comments, which cost 10 ms. A line that starts with # is a comment unless it is inside

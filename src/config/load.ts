@@ -39,7 +39,7 @@ export function checkFlags(flags: readonly FlagText[]): void {
 /** Throws `ConfigError` with all errors, not only the first one. */
 export function readWritten({ flags, env, reader }: ConfigInput): Written {
   const builder = new SettingsBuilder();
-  const files = addFiles(builder, reader, chosenFiles(flags, env));
+  const files = addFiles(builder, { flags, env, reader });
   builder.addEnvironment(env);
   builder.addFlags(flags);
   throwIfAny(builder.issues);
@@ -47,88 +47,70 @@ export function readWritten({ flags, env, reader }: ConfigInput): Written {
   return { settings, files, warnings: builder.warnings };
 }
 
-interface ConfigFile extends ChosenFile {
-  readonly kind: "file" | "drop-in";
-}
-
-interface ChosenFile {
-  readonly path: string;
-  readonly required: boolean;
-  /** " named by --config": where the path was set; "" for the default. */
-  readonly namedBy: string;
-}
-
-/** The file and the directory that flags and variables name. */
-function chosenFiles(flags: readonly FlagText[], env: Environment) {
+/** Adds the file, then the drop-ins in the order of their names; returns the paths read. */
+function addFiles(
+  builder: SettingsBuilder,
+  { flags, env, reader }: ConfigInput,
+): readonly string[] {
   const naming = new SettingsBuilder();
   naming.addEnvironment(env);
   naming.addFlags(flags);
   const { values, sources } = naming.settings();
-  const chosen = (name: "config" | "configDir", usual: string): ChosenFile => {
-    const [place] = sources[name].from;
-    const namedBy = place === undefined ? "" : ` named by ${place}`;
-    return { path: values[name] ?? usual, required: values[name] !== null, namedBy };
+  const place = (name: "config" | "configDir", usual: string, what: string): Place => {
+    const by = sources[name].from.slice(0, 1).map((it) => ` named by ${it}`);
+    return {
+      path: values[name] ?? usual,
+      isNeeded: values[name] !== null,
+      what: what + by.join(""),
+    };
   };
-  return {
-    file: chosen("config", DEFAULT_FILE),
-    directory: chosen("configDir", DEFAULT_DIRECTORY),
+  /** `null`: absent or unreadable, which is an issue if it is needed. */
+  const found = <Content>(
+    { path, isNeeded, what }: Place,
+    contentOf: (path: string) => Content | null,
+  ): Content | null => {
+    let why = "it does not exist";
+    try {
+      const content = contentOf(path);
+      if (content !== null || !isNeeded) return content;
+    } catch (thrown) {
+      why = messageOf(thrown);
+    }
+    builder.issues.push(configIssue(path, "", `cannot read ${what}: ${why}`));
+    return null;
   };
-}
-
-/** Adds the file, then the drop-ins in the order of their names; returns the paths read. */
-function addFiles(
-  builder: SettingsBuilder,
-  reader: ConfigReader,
-  { file, directory }: ReturnType<typeof chosenFiles>,
-): readonly string[] {
-  const read = addFile(builder, reader, { ...file, kind: "file" }) ? [file.path] : [];
-  const failed = (why: string): void => {
-    const message = `cannot read the directory of drop-ins${directory.namedBy}: ${why}`;
-    builder.issues.push(configIssue(directory.path, "", message));
+  const add = (kind: "file" | "drop-in", file: Place): readonly string[] => {
+    const text = found(file, reader.file);
+    if (text === null) return [];
+    const { issues, entries, kind: of } = parseDocument(file.path, text);
+    builder.issues.push(...issues);
+    builder.addFile(
+      file.path,
+      kind,
+      of === "KubeletConfiguration" ? fromKubelet(entries) : entries,
+    );
+    return [file.path];
   };
-  let names: readonly string[] | null = null;
-  try {
-    names = reader.names(directory.path);
-    if (names === null && directory.required) failed("it does not exist");
-  } catch (thrown) {
-    failed(messageOf(thrown));
-  }
-  const dropIns = (names ?? [])
+  const what = "the configuration file";
+  const read = add("file", place("config", DEFAULT_FILE, what));
+  const directory = place("configDir", DEFAULT_DIRECTORY, "the directory of drop-ins");
+  const dropIns = (found(directory, reader.names) ?? [])
     .filter(isDropIn)
     .toSorted()
-    .map((name) => `${directory.path}/${name}`);
-  for (const path of dropIns)
-    addFile(builder, reader, { path, required: true, namedBy: "", kind: "drop-in" });
-  return [...read, ...dropIns];
+    .map((name) => ({ path: `${directory.path}/${name}`, isNeeded: true, what }));
+  return [...read, ...dropIns.flatMap((it) => add("drop-in", it))];
+}
+
+interface Place {
+  readonly path: string;
+  readonly isNeeded: boolean;
+  /** With the flag or variable that names it. */
+  readonly what: string;
 }
 
 /** Ignores hidden files: an editor's copy, or the internals of a mounted ConfigMap. */
 const isDropIn = (name: string): boolean =>
   /\.(?:yaml|yml|json|conf)$/.test(name) && !name.startsWith(".");
-
-/** `false`: does not exist. */
-function addFile(builder: SettingsBuilder, reader: ConfigReader, file: ConfigFile): boolean {
-  const { path, kind, required, namedBy } = file;
-  const { issues } = builder;
-  let text: string | null = null;
-  let why = "it does not exist";
-  try {
-    text = reader.file(path);
-    if (text === null && !required) return false;
-  } catch (thrown) {
-    why = messageOf(thrown);
-  }
-  if (text === null) {
-    issues.push(configIssue(path, "", `cannot read the configuration file${namedBy}: ${why}`));
-    return true;
-  }
-  const document = parseDocument(path, text);
-  issues.push(...document.issues);
-  if (document.kind === "KubeletConfiguration") {
-    builder.addFile(path, kind, fromKubelet(document.entries));
-  } else builder.addFile(path, kind, document.entries);
-  return true;
-}
 
 const ADOPTED: readonly string[] = fieldNames.filter((name) => fieldOf(name).kubelet === true);
 
@@ -163,8 +145,8 @@ function remembered<Content>(read: (path: string) => Content) {
   return (path: string): Content => known.getOrInsertComputed(path, () => once(() => read(path)))();
 }
 
-/** A configuration has a page or two; anything larger is another file. */
-const FILE_BYTES_MAX = 1024 * 1024;
+/** A configuration has a page or two; anything larger is another file, whose errors would take seconds to find. */
+const FILE_BYTES_MAX = 256 * 1024;
 
 export const diskReader: ConfigReader = {
   file: (path) => {

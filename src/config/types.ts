@@ -83,23 +83,12 @@ export const optional = <Value extends FieldValue>(
 
 const INT32_MAX = 2_147_483_647;
 
-export function integer(minimum: number, maximum = INT32_MAX): FieldType<number> {
-  const open = minimum < 0 ? "a whole number" : `a whole number of ${minimum} or more`;
-  const outside = ({ received }: { readonly received: string }): string =>
-    `${received} is not a whole number from ${minimum} to ${maximum}`;
-  return {
-    kind: "integer",
-    placeholder: "N",
-    expected: maximum < INT32_MAX ? `a whole number from ${minimum} to ${maximum}` : open,
-    schema: v.pipe(
-      v.number(),
-      v.integer(),
-      // What is expected names the others.
-      v.minValue(minimum, minimum < 0 ? outside : undefined),
-      v.maxValue(maximum, maximum === INT32_MAX ? outside : undefined),
-    ),
-  };
-}
+export const integer = (minimum: number, maximum = INT32_MAX): FieldType<number> => ({
+  kind: "integer",
+  placeholder: "N",
+  expected: `a whole number from ${minimum} to ${maximum}`,
+  schema: v.pipe(v.number(), v.integer(), v.minValue(minimum), v.maxValue(maximum)),
+});
 
 export const percent = (minimum: number, maximum: number): FieldType<number> => ({
   ...integer(minimum, maximum),
@@ -214,9 +203,7 @@ export const path = (pathOf: "file" | "directory"): FieldType<string> => ({
 });
 
 export const relativePath = (pathOf: "file" | "directory"): FieldType<string> => ({
-  kind: "path",
-  placeholder: pathOf === "file" ? "FILE" : "DIR",
-  pathOf,
+  ...path(pathOf),
   expected: `the path of a ${pathOf}`,
   schema: plainText,
 });
