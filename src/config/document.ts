@@ -49,6 +49,8 @@ const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f]/;
 
 export function parseDocument(path: string, text: string): ConfigDocument {
   try {
+    // The library needs seconds for the errors of a large text, Bun's parser milliseconds.
+    if (text.length > LOCATED_LENGTH_MAX) Bun.YAML.parse(text);
     const lines = new LineCounter();
     // Equal keys are judged here, because those of a kubelet's other fields do not matter.
     const options = { lineCounter: lines, uniqueKeys: false, prettyErrors: false } as const;
@@ -70,6 +72,8 @@ export function parseDocument(path: string, text: string): ConfigDocument {
     return broken(path, "the file is nested too deeply; expected a map of settings");
   }
 }
+
+const LOCATED_LENGTH_MAX = 32 * 1024;
 
 type LineAt = (node: Node | null) => number;
 

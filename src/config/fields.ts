@@ -9,11 +9,6 @@ export interface Field extends FieldEntry {
   readonly flag: string;
 }
 
-const fieldFrom = (name: string, entry: FieldEntry): Field => ({
-  flag: flagOf(name),
-  ...entry,
-});
-
 /** `image-gc-high-threshold` for `imageGCHighThresholdPercent`. */
 const flagOf = (name: string): string =>
   name
@@ -65,7 +60,9 @@ export const isFieldName = (name: string): name is FieldName => Object.hasOwn(fi
 
 export const fieldNames: readonly FieldName[] = Object.keys(fields).filter(isFieldName);
 
-const table = new Map(fieldNames.map((name) => [name, fieldFrom(name, fields[name])]));
+const table = new Map<FieldName, Field>(
+  fieldNames.map((name) => [name, { flag: flagOf(name), ...fields[name] }]),
+);
 
 export function fieldOf(name: FieldName): Field {
   const field = table.get(name);

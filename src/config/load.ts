@@ -145,8 +145,8 @@ function remembered<Content>(read: (path: string) => Content) {
   return (path: string): Content => known.getOrInsertComputed(path, () => once(() => read(path)))();
 }
 
-/** A configuration has a page or two; anything larger is another file, whose errors would take seconds to find. */
-const FILE_BYTES_MAX = 256 * 1024;
+/** A configuration has a page or two; anything larger is another file. */
+const FILE_BYTES_MAX = 1024 * 1024;
 
 export const diskReader: ConfigReader = {
   file: (path) => {

@@ -8,7 +8,6 @@ import {
   type FieldName,
   fieldNames,
   fieldOf,
-  placeholderOf,
   type Values,
   variablesOf,
 } from "./fields.ts";
@@ -16,6 +15,7 @@ import {
   type FieldValue,
   isList,
   isStatements,
+  type Parsed,
   parseText,
   parseValue,
   printed,
@@ -67,12 +67,10 @@ export const shown = ({ values }: Settings, name: FieldName): string =>
 /** The table's default, parsed like a flag. */
 export function defaultOf(name: FieldName): FieldValue {
   const { type, default: text = "" } = fieldOf(name);
+  if (type.kind === "list") return [];
   const parsed = parseText(type, text);
   return parsed.kind === "value" ? parsed.value : null;
 }
-
-/** Otherwise an unset variable of a script would silently drop a keep pattern, or a whole file of settings. */
-const NEVER_EMPTY: readonly FieldName[] = ["keep", "config", "configDir"];
 
 /** More issues do not help, and each may search for a suggestion. */
 const FILE_ISSUES_MAX = 50;
@@ -111,20 +109,11 @@ export class SettingsBuilder {
       const known = fieldNames.find((it) => it === name && fieldOf(it).outsideFiles !== true);
       if (known === undefined) this.issues.push(unknownField(name, value, at));
       else if (value === null) this.#reset(known);
-      else this.#addEntry(known, { kind, at }, value);
+      else {
+        const parsed = parseValue(fieldOf(known).type, value);
+        this.#add(known, { kind, at }, { text: described(value), parsed });
+      }
     }
-  }
-
-  #addEntry(name: FieldName, place: Place, value: unknown): void {
-    // A template with an unset variable would silently drop its pattern, as with the flag.
-    if (name === "keep" && value === "") {
-      const message = `the value is empty; expected ${fieldOf(name).type.expected}, or leave the field out`;
-      this.#refuse(name, place, { text: '""', message });
-      return;
-    }
-    const parsed = parseValue(fieldOf(name).type, value);
-    if (parsed.kind === "value") this.#set(name, place, parsed.value);
-    else this.#refuse(name, place, { text: described(value), message: parsed.message });
   }
 
   /** An empty variable counts as unset. Unknown `CRIGC_` variables only give a warning. */
@@ -146,29 +135,26 @@ export class SettingsBuilder {
 
   /** The last of repeated flags wins; lists and maps of signals add up. */
   addFlags(flags: readonly FlagText[]): void {
-    for (const { name, written, text } of flags) {
-      const place = { kind: "flag", at: written } as const;
-      if (text !== "" || !NEVER_EMPTY.includes(name)) {
-        this.#addText(name, place, text);
-        continue;
-      }
-      const message = `the value is empty; expected ${placeholderOf(fieldOf(name))}, or leave the flag out`;
-      this.#refuse(name, place, { text, message });
-    }
+    for (const { name, written, text } of flags)
+      this.#addText(name, { kind: "flag", at: written }, text);
   }
 
   #addText(name: FieldName, place: Place, text: string): void {
-    const parsed = parseText(fieldOf(name).type, text);
-    if (parsed.kind === "value") this.#set(name, place, parsed.value);
-    else this.#refuse(name, place, { text, message: parsed.message });
+    this.#add(name, place, { text, parsed: parseText(fieldOf(name).type, text) });
   }
 
-  /** The message names both field and flag, whichever was used. */
-  #refuse(
+  /** A message names both field and flag, whichever was used. */
+  #add(
     name: FieldName,
-    { kind, at }: Place,
-    { text, message }: { readonly text: string; readonly message: string },
+    place: Place,
+    { text, parsed }: { readonly text: string; readonly parsed: Parsed },
   ): void {
+    if (parsed.kind === "value") {
+      this.#set(name, place, parsed.value);
+      return;
+    }
+    const { message } = parsed;
+    const { kind, at } = place;
     const flag = `flag ${dashed(fieldOf(name).flag)}`;
     const words = {
       flag: `${message} (${name})`,

@@ -208,7 +208,7 @@ export const relativePath = (pathOf: "file" | "directory"): FieldType<string> =>
   schema: plainText,
 });
 
-/** YAML reads `1.0` as a number, and a template with an unset variable leaves an empty item. */
+/** YAML reads `1.0` as a number; a template or script with an unset variable leaves an empty item. */
 const itemFault = ({ input }: { readonly input: unknown }): string => {
   if (input === "" || input === null) return " is empty; expected a string";
   const quotes = ["number", "boolean"].includes(typeof input) ? "; put it in quotes" : "";
@@ -221,7 +221,7 @@ export const list: FieldType<readonly string[]> = {
   expected: "a string or a list of strings",
   schema: v.pipe(
     v.custom<string | readonly unknown[]>((it) => typeof it === "string" || Array.isArray(it)),
-    v.transform((it) => (typeof it === "string" ? [it].filter((text) => text !== "") : it)),
+    v.transform((it) => (typeof it === "string" ? [it] : it)),
     v.array(v.pipe(v.string(itemFault), v.nonEmpty(itemFault))),
   ),
 };
@@ -261,13 +261,13 @@ export type Parsed =
   /** What is invalid, and what was expected. */
   | { readonly kind: "fault"; readonly message: string };
 
-export const OFF = "off";
+const OFF = "off";
 
 /** Parses the text of a flag or a variable. */
 export function parseText(type: FieldType, text: string): Parsed {
   const read = parsed(type, fileForm(type, text), `${quoted(text)} is not ${type.expected}`);
-  // A file may be named `off`; otherwise the default one would be read.
-  const isNone = text === "" || (text === OFF && read.kind === "fault");
+  // A file may be named `off`, and an unset variable of a script must not drop one; otherwise the default one would be read.
+  const isNone = (text === OFF && read.kind === "fault") || (text === "" && type.kind !== "path");
   return type.optional === true && isNone ? { kind: "value", value: null } : read;
 }
 
@@ -309,23 +309,16 @@ export function printed({ kind }: FieldType, value: FieldValue): Printed {
   return kind === "duration" ? formatDuration(value) : formatQuantity(value);
 }
 
-/** Lists and maps in the syntax of their flags; an empty list is "". */
-export function printedText(type: FieldType, value: FieldValue): string {
+/** For messages and tables, in the syntax of flags. */
+export function shownText(type: FieldType, value: FieldValue): string {
   const words = printed(type, value);
   if (words === null) return OFF;
-  if (isList(words)) return words.join(", ");
-  if (typeof words !== "object") return String(words);
+  if (isList(words)) return words.join(", ") || "none";
+  if (typeof words !== "object") return String(words) || "none";
   const operator = operatorOf(type.statements ?? "grace");
-  return (
-    Object.entries(words)
-      .map((statement) => statement.join(operator))
-      .join(",") || OFF
-  );
+  const items = Object.entries(words).map((statement) => statement.join(operator));
+  return items.join(",") || OFF;
 }
-
-/** For messages and tables. */
-export const shownText = (type: FieldType, value: FieldValue): string =>
-  printedText(type, value) || "none";
 
 export const isList = (value: FieldValue): value is readonly string[] => Array.isArray(value);
 

@@ -44,8 +44,8 @@ test.each<[string, () => string | Uint8Array | null, string?]>([
   ["a named directory is absent", () => null, join(folder, "absent.d")],
   ["a drop-in leads nowhere", () => null, dangling],
   ["a file is not UTF-8", () => Uint8Array.of(0x61, 0x3a, 0x20, 0xe9)],
-  ["flow lists are nested without end", () => `a: ${"[".repeat(250_000)}`],
-  ["block lists on one line are nested without end", () => "- ".repeat(125_000)],
+  ["flow lists are nested without end", () => `a: ${"[".repeat(1_000_000)}`],
+  ["block lists on one line are nested without end", () => "- ".repeat(500_000)],
   [
     "there are ten thousand unknown fields",
     () => ours(Array.from({ length: 10_000 }, (_, index) => `field${index}: 1`).join("\n")),

@@ -47,7 +47,7 @@ export const folderRules: Readonly<Record<string, FolderRule>> = {
       "agent",
       "engine",
     ],
-    packages: ["node:util"],
+    packages: [],
   },
   install: {
     folders: ["model", "node", "deploy", "package.json"],

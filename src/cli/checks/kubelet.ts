@@ -3,7 +3,7 @@
 import type { Config } from "../../config/config.ts";
 import { fieldOf } from "../../config/fields.ts";
 import { loadConfig } from "../../config/load.ts";
-import { printedText } from "../../config/types.ts";
+import { shownText } from "../../config/types.ts";
 import { formatDuration } from "../../config/units.ts";
 import { ConfigError } from "../../model/errors.ts";
 import type { Threshold } from "../../model/limits.ts";
@@ -75,7 +75,7 @@ function evictionCheck(theirs: Config, ours: Config, images: Filesystem): Verdic
   const all = { ...ours.values.evictionHard, [nearest.signal]: amount };
   return warning(
     `${evicts}; crigc ${first === null ? "does not free space before, because --eviction-hard is off" : `frees space no earlier, at ${wordsOf(first)}`}`,
-    `set --eviction-hard to ${printedText(fieldOf("evictionHard").type, all)}`,
+    `set --eviction-hard to ${shownText(fieldOf("evictionHard").type, all)}`,
   );
 }
 

@@ -112,13 +112,10 @@ export const df = command({
   run: async (context) => {
     const prepared = await planNode(context, { allLayers: true });
     const usage = imageUsageReport(prepared, selectedOf(context, prepared));
-    const byRepository = sorted(
-      usage.images.byRepository,
-      USAGE_ORDERS[textOf(context, "sort") ?? ""],
-    );
+    const order = USAGE_ORDERS[textOf(context, "sort") ?? ""];
     const report: DiskUsageReport = {
       ...usage,
-      images: { ...usage.images, byRepository },
+      images: { ...usage.images, byRepository: sorted(usage.images.byRepository, order) },
       observedAt: prepared.snapshot.observedAt,
       disks: prepared.plan.images?.usage ?? [],
       containers: prepared.snapshot.containers,

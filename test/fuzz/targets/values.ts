@@ -1,7 +1,7 @@
 // Values of flags and fields: durations, quantities, percentages, eviction thresholds, times.
 
 import { type Statements, thresholdsOf, whyIgnored } from "../../../src/config/eviction.ts";
-import { parseText, printedText, statements as statementsOf } from "../../../src/config/types.ts";
+import { parseText, shownText, statements as statementsOf } from "../../../src/config/types.ts";
 import {
   formatDuration,
   formatQuantity,
@@ -95,7 +95,7 @@ const eviction = textTarget(
       if (read.kind === "fault") continue;
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- statements are read to statements
       const statements = read.value as Statements;
-      const printed = printedText(type, statements);
+      const printed = shownText(type, statements);
       same(parseText(type, printed), read, `${printed} is read back`);
       if (of !== "threshold") continue;
       const none = { evictionSoft: {}, evictionSoftGracePeriod: {}, evictionMinimumReclaim: {} };
