@@ -18,7 +18,7 @@ import { exit } from "../exit.ts";
 
 const LIMIT_DEFAULT = 50;
 /** More than the history keeps of one kind. */
-export const EVERYTHING = 100_000;
+const EVERYTHING = 100_000;
 
 const QUERY_OPTIONS = [
   option("since TIME", "start: 2026-01-15T12:00:00Z, 2026-01-15 (UTC) or 36h (ago)"),
