@@ -1,8 +1,7 @@
 /** `crigc run`: waits for the runtime, then runs the agent with all its parts until it is stopped. */
 
 import type { Config } from "../config/config.ts";
-import { journalOf } from "../engine/journal.ts";
-import { type Log, logOf } from "../engine/log.ts";
+import { journalOf, type Log, logOf } from "../engine/log.ts";
 import { connect, type Connected, openEngine } from "../engine/node.ts";
 import {
   lockRuntime,

@@ -26,8 +26,7 @@ import type { StatePlaces } from "../state/files.ts";
 import { openReader, type StateReader } from "../state/reader.ts";
 import { Recorder } from "../state/recorder.ts";
 import { State } from "../state/state.ts";
-import { journalOf, logListener } from "./journal.ts";
-import type { Log } from "./log.ts";
+import { journalOf, type Log, logListener } from "./log.ts";
 import { onRuntimeOf, type Owner, type Process } from "./owner.ts";
 
 /** How long an orderly end waits for the state directory. */

@@ -2,7 +2,7 @@
 
 import { expect, test } from "bun:test";
 
-import { Loop } from "../../src/agent/loop.ts";
+import { Loop } from "../../src/agent/loops.ts";
 import { hours, instant, seconds } from "../../src/model/time.ts";
 import { timer } from "../../src/node/clock.ts";
 import { pass, removedImage } from "../report/build.ts";

@@ -2,8 +2,7 @@
 
 import { expect, test } from "bun:test";
 
-import { journalOf, logListener } from "../../src/engine/journal.ts";
-import { Log } from "../../src/engine/log.ts";
+import { journalOf, Log, logListener } from "../../src/engine/log.ts";
 import { containerId } from "../../src/model/ids.ts";
 import { outcomeItems, type Pass } from "../../src/model/pass.ts";
 import { type Instant, minutes, plus, seconds } from "../../src/model/time.ts";
