@@ -8,7 +8,6 @@ import { PassMemory } from "../gc/pass-memory.ts";
 import { type Engine, type Journal, type ReadEngine, volatileMemory } from "../gc/ports.ts";
 import { AssertionError, messageOf, RuntimeError } from "../model/errors.ts";
 import type { DiskReader, HostReader, LedgerMemory } from "../model/ports.ts";
-import type { PodReading } from "../model/snapshot.ts";
 import { machineId, readClocks, timer, wallClock } from "../node/clock.ts";
 import { commitBy, diskOf } from "../node/disk.ts";
 import { readHold } from "../node/hold.ts";
@@ -171,27 +170,21 @@ export function hostOf(
   const { values, kubelet } = config;
   let root = rootDirectoryOf(values.rootDir, usualRoots);
   const specs = kubelet === null ? null : new PodSpecReader(kubelet, () => root);
-  const withSpecs = async (pods: PodReading, signal: AbortSignal): Promise<PodReading> => {
-    if (specs === null) return pods;
-    const found = await specs.read(signal);
-    onSpecs(found.error);
-    return { ...pods, specs: found };
-  };
   return {
     disk: diskOf(() => root),
     reader: {
       clocks: () => readClocks(),
       keepRules: () => keepRulesOf(config),
-      pods: async (signal, before) => {
+      pods: async (signal) => {
         // On its first boot a node may run crigc before its kubelet.
         if (root === "/") root = rootDirectoryOf(values.rootDir, usualRoots);
         const source = { source: values.podSource, rootDirectory: root };
         const pods = await readPods(source);
-        if (before === undefined) return withSpecs(pods, signal);
-        return before.specs === undefined ? pods : { ...pods, specs: before.specs };
+        if (specs === null) return pods;
+        const found = await specs.read(signal);
+        onSpecs(found.error);
+        return { ...pods, specs: found };
       },
-      newerPods: async (before, signal) =>
-        (await specs?.isOutdated()) === true ? withSpecs(before, signal) : before,
       podDirectories: (since) => readPodDirectories(root, since),
       logs: logReader(values),
     },

@@ -92,10 +92,8 @@ export interface HostReader {
   clocks(): Clocks;
   /** Never throws for invalid rules: these are in `problems`. */
   keepRules(): Promise<KeepRules>;
-  /** Never throws: a source that fails is a reading of kind `failed`. With the specifications of `before`, if given. */
-  pods(signal: AbortSignal, before?: PodReading): Promise<PodReading>;
-  /** An earlier reading; with new specifications if there is the directory of another pod. */
-  newerPods(before: PodReading, signal: AbortSignal): Promise<PodReading>;
+  /** Never throws: a source that fails is a reading of kind `failed`. */
+  pods(signal: AbortSignal): Promise<PodReading>;
   /** The kubelet's directories of pods, as they changed since then; `null`: there are none. Throws `HostError`. */
   podDirectories(since: Instant): Promise<readonly PodDirectory[] | null>;
   /** `null` if the log directory does not exist. Never throws on read errors: these are a reading of kind `failed`. */

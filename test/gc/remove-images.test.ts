@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 
 import { RuntimeError } from "../../src/model/errors.ts";
+import { podUid } from "../../src/model/ids.ts";
 import type { Image } from "../../src/model/snapshot.ts";
 import { duration, minutes, seconds } from "../../src/model/time.ts";
 import {
@@ -211,6 +212,18 @@ describe("a pass for disk usage", () => {
     expect(await periodic()).toBe(0);
     fake.elapse(Number(minutes(6) / 1_000_000n));
     expect(await periodic()).toBe(5);
+  });
+
+  test("keeps an image that a pod names since the pass began", async () => {
+    const fake = aNode({ callMs: 2_000 });
+    const images = ["registry.example/image01:v1"];
+    fake.world.before = (method) => {
+      if (method !== "RemoveImage") return;
+      const specs = { pods: [{ uid: podUid("new"), images }], error: null };
+      fake.world.pods = { ...fake.world.pods, specs };
+    };
+    expect(await run(fake)).toMatchObject({ images: { end: "target-reached" }, count: 5 });
+    expect(fake.writes).not.toContain(`RemoveImage ${idOf("image01")}`);
   });
 
   test("tries what could not be removed last for a day", async () => {

@@ -363,7 +363,6 @@ class Judge {
       host: {
         ...host,
         pods: async (signal) => this.#noteSpecs(await host.pods(signal)),
-        newerPods: async (before, signal) => this.#noteSpecs(await host.newerPods(before, signal)),
         keepRules: async () => {
           this.#kept = this.#world.keep.rules.map(({ pattern }) => `${pattern}:`).join(" ");
           return host.keepRules();

@@ -297,10 +297,6 @@ function engineOf(world: FakeWorld, record: Record_): Engine {
         }),
         keepRules: async () => world.keep,
         pods: async () => world.pods,
-        newerPods: async (before) => {
-          const { specs } = world.pods;
-          return specs === undefined ? before : { ...before, specs };
-        },
         podDirectories: async () => {
           await call("podDirectories");
           return world.podDirectories;

@@ -12,15 +12,13 @@ import type { KubeletOptions } from "../../model/ports.ts";
 import type { PodImages, PodSpecs } from "../../model/snapshot.ts";
 import { hostError } from "../files.ts";
 import { type GetRequest, httpGet } from "../http.ts";
-import { directoryPods, hasDirectory } from "./pods.ts";
+import { hasDirectory } from "./pods.ts";
 
 /** Remembers what each pod names as long as the pod's directory exists, also while the kubelet does not answer. */
 export class PodSpecReader {
   readonly #kubelet: KubeletOptions;
   readonly #rootDirectory: () => string;
   #last: ReadonlyMap<PodUid, PodImages> = new Map();
-  /** Pods that the last reading found, listed or as a directory. */
-  #known: ReadonlySet<PodUid> = new Set();
 
   constructor(kubelet: KubeletOptions, rootDirectory: () => string) {
     this.#kubelet = kubelet;
@@ -29,7 +27,6 @@ export class PodSpecReader {
 
   /** Never rejects. */
   async read(signal: AbortSignal): Promise<PodSpecs> {
-    const directories = await this.#directories();
     let error: string | null = null;
     const listed = await kubeletPods(this.#kubelet, signal).catch((thrown: unknown) => {
       error = messageOf(thrown);
@@ -39,17 +36,7 @@ export class PodSpecReader {
     for (const [uid, pod] of this.#last)
       if (!next.has(uid) && hasDirectory(this.#rootDirectory(), uid)) next.set(uid, pod);
     this.#last = next;
-    this.#known = new Set([...next.keys(), ...directories]);
     return { pods: [...next.values()], error };
-  }
-
-  /** Whether a pod has come since the last reading. */
-  async isOutdated(): Promise<boolean> {
-    return (await this.#directories()).some((uid) => !this.#known.has(uid));
-  }
-
-  #directories(): Promise<readonly PodUid[]> {
-    return directoryPods(this.#rootDirectory()).catch(() => []);
   }
 }
 

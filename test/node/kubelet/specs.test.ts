@@ -118,18 +118,6 @@ describe("the images of a pod whose directory exists", () => {
     rmSync(directoryOf("uid-here"), { recursive: true });
     expect(await reader.read(signal)).toEqual({ pods: [], error: null });
   });
-
-  test("are read again once another directory appears, and not for one that is known", async () => {
-    const reader = readerOf();
-    kubelet.answer = { kind: "pods", pods: [] };
-    await reader.read(signal);
-    expect(await reader.isOutdated()).toBe(false);
-    mkdirSync(directoryOf("uid-new"), { recursive: true });
-    expect(await reader.isOutdated()).toBe(true);
-    await reader.read(signal);
-    expect(await reader.isOutdated()).toBe(false);
-    rmSync(directoryOf("uid-new"), { recursive: true });
-  });
 });
 
 const text = (status: number, body: string) => ({ kind: "text", status, body }) as const;
