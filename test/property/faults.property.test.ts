@@ -13,6 +13,7 @@ import type { PassKind } from "../../src/model/pass.ts";
 import type { ImageTarget, Purpose } from "../../src/model/plan.ts";
 import type { Container, ContainerState, Image, PodReading } from "../../src/model/snapshot.ts";
 import { hours, instant, minutes, seconds, watched } from "../../src/model/time.ts";
+import { DEADLINE_MS } from "../sim/clock.ts";
 import { noLogs } from "../support/build/pods.ts";
 import {
   aContainer,
@@ -244,7 +245,7 @@ function live(node: FaultyNode, isUnderPressure: boolean): Lived {
 
 /** The pod in which a container is being created. */
 const creating = aSandbox("creating", { createdAt: NOW });
-const MINIMUM_AGE = minutes(2);
+const MINIMUM_AGE = defaultLimits.images.minimumAge;
 /** A container that is being created holds up no pass for longer. */
 const CREATION_MAX = seconds(150);
 
@@ -460,7 +461,7 @@ class Judge {
         world.containers = world.containers.filter(({ id }) => id !== about);
         return;
       case "hang":
-        await this.#engine.timer.sleep(120_000, new AbortController().signal);
+        await this.#engine.timer.sleep(DEADLINE_MS, new AbortController().signal);
         throw new RuntimeError("deadline", `${method} was not answered in time`);
       case "error":
       case "malformed":

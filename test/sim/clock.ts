@@ -1,6 +1,11 @@
 // Time that passes only when nothing else is left to do: sleepers are woken one by one, in order of their time.
 
 import type { Timer } from "../../src/model/ports.ts";
+import { toMs } from "../../src/model/time.ts";
+import { defaultConfig } from "../support/build/values.ts";
+
+/** Of a call. */
+export const DEADLINE_MS = toMs(defaultConfig.values.runtimeRequestTimeout);
 
 export class SimClock implements Timer {
   #nowNs = 1_000_000_000n;

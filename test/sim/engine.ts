@@ -12,6 +12,7 @@ import { reading } from "../support/build/pods.ts";
 import type { FakeEngine, FakeWorld } from "../support/fake-engine.ts";
 import type { Random } from "../support/random.ts";
 import { signalIn, surrounded } from "./around.ts";
+import { DEADLINE_MS } from "./clock.ts";
 import type { Hostility } from "./hostility.ts";
 import { available, filesystemOf, inodesFree, type SimNode } from "./node.ts";
 
@@ -185,9 +186,6 @@ function noted({ node, record, weather }: SimPorts): FakeWorld["before"] {
     for (const list of [node.fake.calls, node.fake.writes, node.fake.said]) list.length = 0;
   };
 }
-
-/** The deadline of a call, as configured by default. */
-const DEADLINE_MS = 120_000;
 
 function originOf({ node, weather }: SimPorts): Engine["observe"]["runtime"]["imageOrigin"] {
   return async (_, signal) => {

@@ -7,7 +7,7 @@ import type { Container, Image, Sandbox } from "../../src/model/snapshot.ts";
 import { instant } from "../../src/model/time.ts";
 import type { Random } from "../support/random.ts";
 import { signalIn, surrounded } from "./around.ts";
-import type { SimClock } from "./clock.ts";
+import { DEADLINE_MS, type SimClock } from "./clock.ts";
 
 const FATES = [
   "failed",
@@ -56,7 +56,6 @@ const ASKED_AS: Readonly<Partial<Record<Method, Method>>> = {
   imageOrigin: "imageStatus",
 };
 
-const DEADLINE_MS = 120_000;
 const INT64_MAX = 2n ** 63n - 1n;
 
 /** What lists were delivered as, for the judge. */

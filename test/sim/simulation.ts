@@ -5,7 +5,7 @@ import type { Engine } from "../../src/gc/ports.ts";
 import type { ImageId } from "../../src/model/ids.ts";
 import type { Limits, Signal, Threshold } from "../../src/model/limits.ts";
 import type { Pass, PassKind } from "../../src/model/pass.ts";
-import { duration, minutes } from "../../src/model/time.ts";
+import { duration } from "../../src/model/time.ts";
 import { compileKeepRules, matchKeepRules } from "../../src/policy/keep/keep.ts";
 import { defaultConfig } from "../support/build/values.ts";
 import { Random } from "../support/random.ts";
@@ -120,8 +120,7 @@ export class Simulation {
       judge: (id) => this.#faultOf(id),
       hostility: this.hostility,
     });
-    const values = { dryRun: false, runtimeRequestTimeout: minutes(2) };
-    const config = { periods: this.#periods, values };
+    const config = { periods: this.#periods, values: defaultConfig.values };
     this.#agent = new Agent(this.#refit(engine, this), config);
     this.#life = life;
     void this.#agent.run(life.stop.signal).then(() => {
