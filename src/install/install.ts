@@ -229,7 +229,7 @@ class Tree {
   write(path: string, text: string, mode: number): boolean {
     const outside = this.#outside(path);
     const found = replaceable(path, outside);
-    if (found !== null && readFileSync(outside, "utf8") === text && modeOf(found) === mode)
+    if (found !== null && readFileSync(outside, "utf8") === text && (found.mode & 0o777) === mode)
       return false;
     return this.#do(`write ${path}`, () =>
       replaceFile(outside, (draft) => {
@@ -297,11 +297,7 @@ class Tree {
     const command = ["sh", "-c", line];
     const ran = Bun.spawnSync(command, { stdin: "ignore", timeout: COMMAND_TIMEOUT_MS });
     if (ran.exitCode === 0) return;
-    const printed = `${String(ran.stderr)}\n${String(ran.stdout)}`
-      .trim()
-      .split("\n")
-      .slice(0, 5)
-      .join(" ");
+    const printed = [ran.stderr, ran.stdout].join(" ").replaceAll(/\s+/g, " ").trim().slice(0, 500);
     const why = printed || `it exited with ${ran.signalCode ?? ran.exitCode}`;
     throw new HostError("refused", `cannot run ${line}: ${why}; run it by hand to see why`);
   }
@@ -331,16 +327,11 @@ function realOf(path: string): string {
 function replaceable(path: string, outside: string): Stats | null {
   const found = lstatOf(outside);
   if (found === null || found.isFile()) return found;
-  const isMasked = found.isSymbolicLink() && readlinkSync(outside) === "/dev/null";
   throw new HostError(
     "refused",
-    isMasked
-      ? `cannot install ${path}: the service is masked; unmask it first`
-      : `cannot install ${path}: a link, directory or special file is there; move it away first`,
+    `cannot install ${path}: a link, directory or special file is there; move it away, or unmask the service, first`,
   );
 }
-
-const modeOf = (found: { readonly mode: number }): number => found.mode & 0o777;
 
 /** Whatever the mask of the process: other users read what is installed. */
 function makeParents(path: string): void {

@@ -141,7 +141,7 @@ describe("install", () => {
   });
 
   const spoilers: Readonly<Record<string, (it: ReturnType<typeof machine>) => void>> = {
-    "the service is masked": ({ path }) => symlinkSync("/dev/null", path(UNIT)),
+    "unmask the service": ({ path }) => symlinkSync("/dev/null", path(UNIT)),
     "a link, directory or special file is there": ({ top, path }) =>
       symlinkSync(put(top, "secret"), path("usr/local/bin/crigc")),
   };

@@ -59,6 +59,7 @@ async function rulesAndImages(context: CommandContext) {
 
 export const keepTest = command({
   name: "keep test",
+  inAgent: true,
   summary: "show which images a keep pattern matches",
   doc: "Exits 8 if none matches.",
   operands: [operand("PATTERN", "a keep pattern, such as registry.example/**")],
