@@ -10,31 +10,23 @@ export const CALLS_AT_ONCE = 16;
 /** After this many calls without an answer no more are made: each would take its whole deadline. */
 export const UNANSWERED_MAX = 2;
 
-/**
- * Asks about each item, side by side, until too many calls time out. `failed` gets the error of a call, or
- * `NotAsked`, and whether the call timed out or was not made. An error that it throws ends all of them.
- */
+/** Asks about each item, side by side, until too many calls time out. An error that `failed` throws ends all of them. */
 export async function askAll<T>(
   items: readonly T[],
   ask: (item: T) => Promise<void>,
-  failed: (item: T, thrown: unknown, isSilent: boolean) => void,
+  failed: (item: T, thrown: unknown) => void,
 ): Promise<void> {
   let unanswered = 0;
   await mapBounded(items, CALLS_AT_ONCE, async (item) => {
     try {
-      if (unanswered >= UNANSWERED_MAX) throw new NotAsked(unanswered);
+      if (unanswered >= UNANSWERED_MAX)
+        throw new Error(`not requested, because ${unanswered} other calls got no answer`);
       await ask(item);
     } catch (thrown) {
       if (wasUnanswered(thrown)) unanswered += 1;
-      failed(item, thrown, thrown instanceof NotAsked || wasUnanswered(thrown));
+      failed(item, thrown);
     }
   });
-}
-
-export class NotAsked extends Error {
-  constructor(unanswered: number) {
-    super(`not requested, because ${unanswered} other calls got no answer`);
-  }
 }
 
 /** Under pressure a call about containers has so long, and a stop its grace period besides. */

@@ -24,34 +24,25 @@ export function imageEvents(
   outcome: ImageOutcome,
   pass: { readonly id: PassId; readonly now: Instant },
 ): readonly Event[] {
-  const event = (reason: Event["reason"], message: string): Event => ({
-    reason,
-    message,
-    at: pass.now,
-    passId: pass.id,
-  });
-  const events: Event[] = [];
+  const said: [Event["reason"], string][] = [];
   for (const block of plan.blocks) {
     if (block.kind === "keep-rules-invalid")
-      events.push(event("KeepRulesInvalid", capitalised(imageBlock.text(block))));
+      said.push(["KeepRulesInvalid", capitalised(imageBlock.text(block))]);
     if (block.kind === "invalid-capacity" && outcome.end === "invalid-capacity")
-      events.push(event("InvalidDiskCapacity", invalidDiskCapacityWords(block.message)));
+      said.push(["InvalidDiskCapacity", invalidDiskCapacityWords(block.message)]);
   }
-  for (const image of outcome.ghosts) {
-    events.push(
-      event(
-        "GhostImage",
-        `Image ${imageName(image)} is still listed after a successful removal; its space does not count as freed`,
-      ),
-    );
-  }
-  if (outcome.end === "futile") events.push(event("ImageGCFutile", withFilled(FUTILE, plan)));
+  for (const image of outcome.ghosts)
+    said.push([
+      "GhostImage",
+      `Image ${imageName(image)} is still listed after a successful removal; its space does not count as freed`,
+    ]);
+  if (outcome.end === "futile") said.push(["ImageGCFutile", withFilled(FUTILE, plan)]);
   const { nothingFreed } = outcome;
   if (nothingFreed !== undefined)
-    events.push(event("NothingFreed", withFilled(nothingFreedWords(nothingFreed), plan)));
+    said.push(["NothingFreed", withFilled(nothingFreedWords(nothingFreed), plan)]);
   if (isShortfall(plan, outcome))
-    events.push(event("FreeDiskSpaceFailed", shortfallMessage(plan, outcome)));
-  return events;
+    said.push(["FreeDiskSpaceFailed", shortfallMessage(plan, outcome)]);
+  return said.map(([reason, message]) => ({ reason, message, at: pass.now, passId: pass.id }));
 }
 
 /** Every candidate was tried, none failed, and a target in bytes or inodes is not reached. */

@@ -240,7 +240,6 @@ class RunningPass {
       this.#startedAt,
       duration(this.#engine.timer.monotonicNs() - this.#startNs),
     );
-    this.#starting.ended();
     const pass: Pass = {
       id: this.#id,
       kind,

@@ -79,15 +79,6 @@ const decidedAgain = <Of extends Facts>({ policy }: Pick<ReadEngine, "policy">, 
   plan: policy.decide(facts),
 });
 
-function replaceIfChanged(
-  { memory }: Pick<ReadEngine, "memory">,
-  learn: (ledger: Ledger) => Ledger,
-): void {
-  const before = memory.current();
-  const after = learn(before);
-  if (after !== before) memory.replace(after);
-}
-
 /** Starts from the newest ledger and stores the result at once, so that nothing recorded by another loop is lost. */
 function rememberNode(
   { memory, policy, limits }: ReadEngine,
@@ -109,14 +100,14 @@ export const observerOf = (engine: ReadEngine): Observer =>
  * was not known is first seen now.
  */
 export function seeListed(
-  engine: Pick<ReadEngine, "memory" | "observe">,
+  { memory, observe }: Pick<ReadEngine, "memory" | "observe">,
   listed: Snapshot["images"],
 ): void {
-  const clocks = engine.observe.host.clocks();
-  replaceIfChanged(engine, (ledger) => {
-    const watched = ageNow(ledger, clocks);
-    return seeImages(forgetUnlisted(ledger, listed), listed, { wall: clocks.wall, watched });
-  });
+  const { wall, ...clocks } = observe.host.clocks();
+  const before = memory.current();
+  const at = { wall, watched: ageNow(before, clocks) };
+  const after = seeImages(forgetUnlisted(before, listed), listed, at);
+  if (after !== before) memory.replace(after);
 }
 
 /** Detection: one observation, recorded in the ledger, without deciding or removing anything. */
@@ -171,7 +162,7 @@ async function withLayers(
     ...ledger,
     ...rememberOrigins(ledger, images, read),
   });
-  if (request.remembers) replaceIfChanged(engine, learn);
+  if (request.remembers) engine.memory.replace(learn(engine.memory.current()));
   return decidedAgain(engine, { ...prepared, ledger: learn(prepared.ledger) });
 }
 

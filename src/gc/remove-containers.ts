@@ -20,12 +20,6 @@ import {
   untouchedLogs,
 } from "./remove-container.ts";
 
-interface Call {
-  readonly unanswered: boolean;
-  /** The pass was stopped before the answer. */
-  readonly isGivenUp?: boolean;
-}
-
 /** Never rejects. Records a failed removal and continues with the next; a failed list ends the pass. */
 export const removeContainers = (execution: ContainerExecution): Promise<ContainerOutcome> =>
   new ContainerRemovals(execution).run();
@@ -95,7 +89,7 @@ class ContainerRemovals {
       if (!(await this.#mayBegin(() => why() === undefined))) {
         const result = { kind: "skipped", what: why() ?? "" } as const;
         this.#record(this.#containers, { ...removal, ...untouchedLogs, result, stopped: false });
-        return null;
+        return false;
       }
       const removed = await removeContainer(removal, this.#removalPorts());
       return this.#ended(container.id, this.#containers, removed);
@@ -114,15 +108,16 @@ class ContainerRemovals {
     id: string,
     items: Item[],
     { item, note, unanswered }: Removed<Item>,
-  ) {
+  ): boolean {
     if (item.result.kind === "removed") this.#removed.add(id);
     if (note !== undefined) this.#errors.add(note);
     this.#record(items, item);
-    const isGivenUp = unanswered && item.result.kind === "skipped";
+    // The pass was stopped before the answer.
+    if (unanswered && item.result.kind === "skipped") throw new Ended("stopped");
     const { passes } = this.#execution;
     if (item.result.kind === "failed") passes.notRemoved(id);
     if (item.result.kind === "removed") passes.removed(id);
-    return { unanswered, isGivenUp };
+    return unanswered;
   }
 
   #record<Item extends ContainerItem | SandboxItem | LogItem>(items: Item[], item: Item): void {
@@ -139,7 +134,7 @@ class ContainerRemovals {
     await this.#stage("sandboxes", planned, async ({ sandbox, reason }) => {
       const { id } = sandbox;
       const mayGo = (): boolean => this.#fresh.value.going.has(id);
-      if (!(await this.#mayBegin(mayGo))) return null;
+      if (!(await this.#mayBegin(mayGo))) return false;
       const removed = await removeSandbox(sandbox, reason, this.#removalPorts());
       return this.#ended(id, this.#sandboxes, removed);
     });
@@ -163,17 +158,15 @@ class ContainerRemovals {
         this.#record(this.#logs, await removeLink(link, logs));
   }
 
-  /** One after the other. `work` returns what came of the call; `null` if there was none, or an answer. */
+  /** One after the other. `work` returns whether a call got no answer. */
   async #stage<T>(
     name: string,
     items: readonly T[],
-    work: (item: T) => Promise<Call | null>,
+    work: (item: T) => Promise<boolean>,
   ): Promise<void> {
     let unanswered = 0;
     for (const item of items) {
-      const call = await work(item);
-      if (call?.isGivenUp === true) throw new Ended("stopped");
-      if (call?.unanswered === true) unanswered += 1;
+      if (await work(item)) unanswered += 1;
       if (unanswered < UNANSWERED_MAX) continue;
       throw new Ended(
         "done",
@@ -182,17 +175,12 @@ class ContainerRemovals {
     }
   }
 
-  /** Whether it is still removed, by lists that are recent enough. */
+  /** Whether it is still removed, by lists of the last second, unless a status contradicts them; a hold counts at once. */
   async #mayBegin(mayGo: () => boolean): Promise<boolean> {
-    await this.#stayFresh();
-    if (this.#execution.signal.aborted) throw new Ended("stopped");
-    return mayGo();
-  }
-
-  /** Lists may be a second old, unless a status contradicts them; a hold counts at once. */
-  async #stayFresh(): Promise<void> {
     await this.#fresh.get();
     this.#endIfHeld();
+    if (this.#execution.signal.aborted) throw new Ended("stopped");
+    return mayGo();
   }
 
   async #listAgain(): Promise<void> {

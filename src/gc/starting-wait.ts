@@ -26,7 +26,8 @@ export class StartingWait {
   readonly #options: StartingWaitOptions;
   readonly #isUnderPressure: boolean;
   readonly #limitNs: bigint;
-  readonly #own = new Set<string>();
+  /** Pods that an earlier pass has waited for while the pressure lasts. */
+  readonly #awaited: ReadonlySet<string>;
   #waitedNs = 0n;
 
   constructor(engine: Pick<Engine, "timer" | "journal" | "passes">, options: StartingWaitOptions) {
@@ -34,21 +35,23 @@ export class StartingWait {
     this.#options = options;
     this.#isUnderPressure = options.purpose.kind === "pressure";
     this.#limitNs = this.#isUnderPressure ? UNDER_PRESSURE : OTHERWISE;
+    this.#awaited = new Set(this.#isUnderPressure ? engine.passes.awaited : []);
   }
 
   /** Looks again until no pod is starting, or the pass may no longer wait. */
   async untilStarted(first: Snapshot, again: () => Promise<Snapshot>): Promise<void> {
     const { timer, passes } = this.#engine;
     const { soonest } = this.#options;
-    const awaited = this.#isUnderPressure ? passes.awaited : new Set<string>();
     const blockOf = (snapshot: Snapshot) =>
-      this.#waitedNs >= this.#limitNs || soonest.aborted ? null : startingBlock(snapshot, awaited);
+      this.#waitedNs >= this.#limitNs || soonest.aborted
+        ? null
+        : startingBlock(snapshot, this.#awaited);
     let block = blockOf(first);
     if (block === null) return;
     this.#report(block);
     let snapshot = first;
     while (block !== null) {
-      for (const { uid } of block.pods) this.#own.add(uid);
+      if (this.#isUnderPressure) for (const { uid } of block.pods) passes.awaited.add(uid);
       const startNs = timer.monotonicNs();
       const leftMs = toMs(seconds(Number(this.#limitNs - this.#waitedNs) / 1e9));
       await timer.sleep(Math.max(1, Math.min(PAUSE_MS, leftMs)), soonest);
@@ -57,11 +60,6 @@ export class StartingWait {
       block = blockOf(snapshot);
     }
     this.#report(null);
-  }
-
-  /** No pass under pressure waits for these again while the pressure lasts. */
-  ended(): void {
-    if (this.#isUnderPressure) for (const uid of this.#own) this.#engine.passes.awaited.add(uid);
   }
 
   #report(block: ImageBlock | null): void {
