@@ -145,7 +145,14 @@ describe("an image", () => {
       snapshot: { ...full, containers: [container] },
     };
     expect(fateOf(kubeletPlanOf(node), app)).toBe("in-use");
-    expect(fateOf(kubeletPlanOf({ ...node, without: new Set([container.id]) }), app)).toBe("goes");
+    const plan = kubeletPlanOf({ ...node, without: new Set([container.id]) });
+    expect(fateOf(plan, app)).toBe("goes");
+    // It has gone, unless the image was used once more since.
+    const recheck = (used: bigint) => {
+      const now = inputOf({ ...node, records: [seen(hours(9), used)], snapshot: full });
+      return kubeletOn(now).recheck(now)(plan.candidates[0]!, new Set())?.kind;
+    };
+    expect([recheck(0n), recheck(-1n)]).toEqual([undefined, "just-used"]);
   });
 
   test("is kept before its removal as in the plan, whatever its names are then", () => {
