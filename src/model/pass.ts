@@ -109,8 +109,11 @@ export const failedStep = (step: string, thrown: unknown): RemovalResult => ({
 });
 
 /** Whatever removed it. */
-export const isGone = ({ result: { kind } }: { readonly result: RemovalResult }): boolean =>
-  kind === "removed" || kind === "already-gone";
+export const isGone = ({
+  result: { kind },
+}: {
+  readonly result: Pick<ImageResult | RemovalResult, "kind">;
+}): boolean => kind === "removed" || kind === "already-gone";
 
 /** Refused, not answered, or without effect: what the exit code and every summary count as failed. */
 export const isFailed = ({ kind }: Pick<ImageResult | RemovalResult, "kind">): boolean =>

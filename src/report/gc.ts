@@ -234,14 +234,13 @@ const POD_COLUMNS: Columns<PodRow> = [
 
 function printContainers(printer: Printer, outcome: ContainerOutcomeJson, isBrief: boolean): void {
   const rows = rowsOf(outcome);
-  const { end, endText, measuredFreedBytes: freed } = outcome;
+  const { endText, measuredFreedBytes: freed } = outcome;
   const counts = present([
     `${goneCounts(outcome).join(", ")} removed`,
     freed !== null && `${humanBytes(freed)} freed`,
     failureWords(rows),
   ]).join(", ");
-  const isNothing = rows.length === 0 && end === "done";
-  printer.say(`Containers: ${isNothing ? "nothing to remove" : `${endText}. ${counts}`}.`);
+  printer.say(`Containers: ${endText}${rows.length === 0 ? "" : `. ${counts}`}.`);
   printer.table(POD_COLUMNS, isBrief ? rows.filter(isSkipped) : rows);
   for (const error of outcome.errors) printer.say(`Failed: ${clean(error)}.`);
   printer.gap();

@@ -8,14 +8,13 @@ import { compared } from "../model/values.ts";
 import { POD_REMOVALS, podReasons } from "./container-reasons.ts";
 import { document, eventJson, jsonOf } from "./document.ts";
 import { IMAGE_TRIGGERS, imageTrigger, withSignal } from "./image-reasons.ts";
-import { endWords, eventWords, passTitle } from "./pass-words.ts";
+import { endWords, eventWords, passFigureWords, passTitle } from "./pass-words.ts";
 import { column, type Columns, OPTIONAL, Printer, RIGHT } from "./printer.ts";
-import { clean, present, type Screen } from "./terminal.ts";
+import { clean, type Screen } from "./terminal.ts";
 import {
   between,
   bytesCell,
   changeCell,
-  counted,
   humanBytes,
   humanDuration,
   humanMs,
@@ -112,30 +111,13 @@ function printPass(printer: Printer, pass: PassRowJson, rows: readonly RemovalJs
 }
 
 /** `3 removed, 1.2 GiB freed, target reached, in 4s`. */
-function passRowWords(pass: PassRowJson): string {
-  const { removed, failed, error, imagesEndText, containersEndText, endedAt } = pass;
-  const done = [removed > 0 && `${removed} removed`, removed > 0 && freed(pass)];
-  if (error !== null) return present([...done, `failed: ${clean(error)}`]).join(", ");
-  const isDone = imagesEndText !== null && pass.containersEnd === "done";
-  const ends: readonly (string | false)[] = [
-    imagesEndText ?? false,
-    isDone ? false : (containersEndText ?? false),
-  ];
-  const failures = failed > 0 && `${counted(failed, "removal")} failed`;
-  const took =
-    endedAt === null
-      ? "interrupted or still running"
-      : `in ${humanDuration(between(endedAt, pass.startedAt))}`;
-  // Both halves may have ended for the same reason.
-  return present([...done, failures, ...new Set(ends), took]).join(", ");
-}
-
-function freed({ measuredFreedBytes: measured, reportedFreedBytes: reported }: PassRowJson) {
-  if (measured !== null && measured > 0n) return `${humanBytes(measured)} freed`;
-  if (reported === null || reported <= 0n) return false;
-  return measured === null
-    ? `${humanBytes(reported)} freed as reported`
-    : `0 B freed (${humanBytes(reported)} reported)`;
+function passRowWords({ imagesEndText, containersEndText, ...pass }: PassRowJson): string {
+  const words = passFigureWords({ ...pass, ends: [containersEndText ?? "", imagesEndText ?? ""] });
+  const { startedAt, endedAt } = pass;
+  if (pass.error !== null) return words;
+  return endedAt === null
+    ? `${words}, interrupted or still running`
+    : `${words}, in ${humanDuration(between(endedAt, startedAt))}`;
 }
 
 export const removalKinds = ["image", "container", "sandbox", "pod-logs", "log-link"] as const;

@@ -31,41 +31,59 @@ const PASS_TITLES: Readonly<Record<PassKind, string>> = {
 const known = (words: Readonly<Record<string, string>>, word: string): string | undefined =>
   Object.hasOwn(words, word) ? words[word] : undefined;
 
-/** One sentence: `Image GC: 3 images removed, 1.2 GiB freed, … (2.1s)`. */
+/** One sentence: `Image GC: 3 removed, 1.2 GiB freed, target reached (2.1s)`. */
 export function passSummary(pass: Pass): string {
-  // Both halves may end for the same reason, as in a dry run.
-  const parts = [...new Set([...containerParts(pass), ...imageParts(pass)])];
+  const { images, containers, error } = pass;
+  const items = [
+    ...(images?.items ?? []),
+    ...(containers === null ? [] : outcomeItems(containers)),
+  ];
+  const measured = [images, containers].flatMap((half) => half?.measuredFreedBytes ?? []);
+  const words = passFigureWords({
+    removed: items.filter(isGone).length,
+    failed: items.filter(({ result }) => isFailed(result)).length,
+    measuredFreedBytes: measured.length === 0 ? null : measured.reduce((sum, it) => sum + it, 0n),
+    reportedFreedBytes: images?.reportedFreedBytes ?? null,
+    error,
+    ends: [containerPassWords(pass), imagePassWords(pass)],
+  });
   const took = humanDuration(since(pass.endedAt, pass.startedAt));
-  const nothing = pass.error === null ? "nothing requested" : `failed: ${clean(pass.error)}`;
-  return `${capitalised(passTitle(pass.kind))}: ${parts.join("; ") || nothing} (${took})`;
+  return `${capitalised(passTitle(pass.kind))}: ${words || "nothing requested"} (${took})`;
 }
 
-function imageParts(pass: Pass): readonly string[] {
-  const outcome = pass.images;
-  if (outcome === null) return [];
-  const end = imagePassWords(pass);
-  const removed = outcome.items.filter((it) => it.result.kind === "removed").length;
-  const failures = failureWords(outcome.items);
-  if (removed === 0) return [present([failures, end]).join(", ")];
-  const reported = `${humanBytes(outcome.reportedFreedBytes)} by the runtime's sizes`;
-  const freed =
-    outcome.measuredFreedBytes > 0n
-      ? freedWords(outcome.measuredFreedBytes)
-      : `${reported}, ${OTHERS}`;
-  return [present([`${counted(removed, "image")} removed`, freed, failures, end]).join(", ")];
+interface PassFigures {
+  readonly removed: number;
+  readonly failed: number;
+  readonly measuredFreedBytes: bigint | null;
+  readonly reportedFreedBytes: bigint | null;
+  readonly error: string | null;
+  /** Of each half; "": it was not requested. */
+  readonly ends: readonly string[];
 }
 
-function containerParts(pass: Pass): readonly string[] {
-  const outcome = pass.containers;
-  if (outcome === null) return [];
-  const gone = goneCounts(outcome).filter((it) => !it.startsWith("0 "));
-  const tried = outcomeItems(outcome);
-  const done = present([gone.length > 0 && `${gone.join(", ")} removed`, failureWords(tried)]);
-  if (done.length > 0) return [done.join(", ")];
-  const podSource = pass.plan.containers?.podSource;
-  if (podSource?.kind === "not-ready") return [podSourceWords(podSource)];
-  if (outcome.end === "done" && tried.length === 0) return ["no container to remove"];
-  return [containerPassWords(pass)];
+/** `3 removed, 1.2 GiB freed, target reached`. */
+export function passFigureWords({ removed, failed, error, ends, ...freed }: PassFigures): string {
+  // Both halves may have ended for the same reason.
+  const different = [...new Set(ends)].filter((end) => end !== "");
+  return present([
+    removed > 0 && `${removed} removed`,
+    removed > 0 && passFreedWords(freed),
+    error === null && failed > 0 && `${counted(failed, "removal")} failed`,
+    ...(error === null
+      ? different.filter((end) => end !== "done" || different.length === 1)
+      : [`failed: ${clean(error)}`]),
+  ]).join(", ");
+}
+
+function passFreedWords({
+  measuredFreedBytes: measured,
+  reportedFreedBytes: reported,
+}: Pick<PassFigures, "measuredFreedBytes" | "reportedFreedBytes">): string | false {
+  if (measured !== null && measured > 0n) return `${humanBytes(measured)} freed`;
+  if (reported === null || reported <= 0n) return false;
+  return measured === null
+    ? `${humanBytes(reported)} freed as reported`
+    : `0 B freed (${humanBytes(reported)} reported)`;
 }
 
 /** `1 container`, `0 sandboxes`, `3 log entries`, which no longer exist; of an outcome or its document. */
@@ -98,7 +116,9 @@ export function imagePassWords({ images, plan, purpose }: Pass): string {
 /** The same for the container half. */
 export function containerPassWords({ containers, plan }: Pass): string {
   if (containers === null) return "";
-  const blocks = plan.containers?.blocks ?? [];
+  const { blocks = [], podSource } = plan.containers ?? {};
+  if (containers.end === "done" && outcomeItems(containers).length === 0)
+    return podSource?.kind === "not-ready" ? podSourceWords(podSource) : "nothing to remove";
   if (containers.end !== "blocked") return endWords(containers.end);
   // Of all blocks, only a hold begins in the middle of a container pass.
   return blocks.map(imageBlock.text).join("; ") || HOLD_BEGAN;

@@ -51,20 +51,14 @@ export const sandboxName = ({ namespace, name }: Pick<Sandbox, "namespace" | "na
   clean(namespace === "" ? name : `${namespace}/${name}`);
 
 const UNITS = ["KiB", "MiB", "GiB", "TiB"] as const;
-const STEP = 1024n;
 
-/** `10.0 GiB`: one decimal, exact ties to the even digit; whole bytes below 1 KiB, TiB as the largest unit. */
+/** `10.0 GiB`: one decimal; whole bytes below 1 KiB, TiB as the largest unit. */
 export function humanBytes(bytes: bigint): string {
   if (bytes < 0n) return `-${humanBytes(-bytes)}`;
-  if (bytes < STEP) return `${bytes} B`;
-  let divisor = STEP;
-  let unit = 0;
-  while (unit < UNITS.length - 1 && bytes >= divisor * STEP) {
-    divisor *= STEP;
-    unit += 1;
-  }
-  const tenths = halfEven(bytes * 10n, divisor);
-  return `${tenths / 10n}.${tenths % 10n} ${UNITS[unit] ?? "TiB"}`;
+  if (bytes < 1024n) return `${bytes} B`;
+  const at = UNITS.findIndex((_, index) => bytes < 1n << BigInt(10 * (index + 2)));
+  const index = at < 0 ? UNITS.length - 1 : at;
+  return `${(Number(bytes) / 1024 ** (index + 1)).toFixed(1)} ${UNITS[index]}`;
 }
 
 /** For a column; a dash if unknown. */
@@ -74,16 +68,6 @@ export const bytesCell = (bytes: bigint | null | undefined): string =>
 /** For a column about a disk, on which others write too; a dash if unknown. */
 export const changeCell = (bytes: bigint | null | undefined): string =>
   bytes !== null && bytes !== undefined && bytes <= 0n ? "others wrote" : bytesCell(bytes);
-
-// Ties go to the even digit only if exact in binary, which ties of a division by a
-// power of 1024 always are.
-function halfEven(dividend: bigint, divisor: bigint): bigint {
-  const quotient = dividend / divisor;
-  const twice = (dividend % divisor) * 2n;
-  if (twice < divisor) return quotient;
-  if (twice > divisor) return quotient + 1n;
-  return quotient % 2n === 0n ? quotient : quotient + 1n;
-}
 
 const SPANS = [
   ["d", 86_400_000_000_000n],
@@ -96,23 +80,14 @@ const SPANS = [
 export function humanDuration(span: Duration): string {
   const ns: bigint = span;
   if (ns < 0n) return `-${humanDuration(duration(-ns))}`;
-  if (ns < 1_000_000_000n) return ns === 0n ? "0s" : subSecond(ns);
-  if (ns < 10_000_000_000n) return `${decimal(ns, 1_000_000_000n)}s`;
+  if (ns < 1_000_000_000n)
+    return ns === 0n ? "0s" : ns < 1_000_000n ? "<1ms" : `${ns / 1_000_000n}ms`;
+  if (ns < 10_000_000_000n) return `${Number(ns / 100_000_000n) / 10}s`;
   const at = SPANS.findIndex(([, size]) => ns >= size);
   const [unit, size] = SPANS[at] ?? SPANS[3];
   const next = SPANS[at + 1];
   const rest = next === undefined ? 0n : (ns % size) / next[1];
   return `${ns / size}${unit}${rest === 0n || next === undefined ? "" : `${rest}${next[0]}`}`;
-}
-
-function subSecond(ns: bigint): string {
-  return ns < 1_000_000n ? "<1ms" : `${ns / 1_000_000n}ms`;
-}
-
-/** Rounded down to one decimal, omitted if 0. */
-function decimal(value: bigint, unit: bigint): string {
-  const tenths = (value * 10n) / unit;
-  return tenths % 10n === 0n ? `${tenths / 10n}` : `${tenths / 10n}.${tenths % 10n}`;
 }
 
 /** A time of a document. */
