@@ -15,7 +15,7 @@ import {
 } from "../model/pass.ts";
 import type { ImagePlan } from "../model/plan.ts";
 import { instantToMs, since, toMs } from "../model/time.ts";
-import { PASS_ENDS, type PassOutcome } from "../report/pass-ends.ts";
+import { PASS_ENDS, type PassOutcome } from "../report/pass-words.ts";
 import type { FilesystemStatus, StatusReport } from "../report/status.ts";
 import { clean } from "../report/terminal.ts";
 

@@ -5,7 +5,7 @@ import { ConfigError, HostError, RuntimeError, StoreError } from "../model/error
 import { type ImageEnd, isFailed, outcomeItems, type Pass } from "../model/pass.ts";
 import type { ContainerPlan, ImagePlan, Plan } from "../model/plan.ts";
 import type { ImageBlock } from "../model/reason.ts";
-import { PASS_ENDS } from "../report/pass-ends.ts";
+import { PASS_ENDS } from "../report/pass-words.ts";
 
 export const exit = {
   done: 0,

@@ -20,15 +20,14 @@ import type { Verbosity } from "../model/ports.ts";
 import { duration, type Instant, minutes, since, toMs, toRfc3339 } from "../model/time.ts";
 import { capitalised } from "../model/values.ts";
 import { wallClock } from "../node/clock.ts";
-import { podReasons, removalName } from "../report/container-reasons.ts";
 import { type Json, type JsonObject, toJson } from "../report/document.ts";
-import { imageKeep, imageTrigger } from "../report/image-reasons.ts";
 import {
   imageResultWords,
   passSummary,
   passTitle,
   removalResultWords,
 } from "../report/pass-words.ts";
+import { imageKeep, imageTrigger, podReasons, removalName } from "../report/reasons.ts";
 import { clean } from "../report/terminal.ts";
 import { counted, humanBytes, humanDuration, imageName, usedPercent } from "../report/words.ts";
 

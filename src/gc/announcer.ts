@@ -5,7 +5,7 @@ import type { ImagePlan } from "../model/plan.ts";
 import type { Instant } from "../model/time.ts";
 import { keyOf, type PressureVerdict } from "../policy/pressure/thresholds.ts";
 import { unmatchedWords } from "../report/keep.ts";
-import { PASS_ENDS } from "../report/pass-ends.ts";
+import { PASS_ENDS } from "../report/pass-words.ts";
 import { humanBytes } from "../report/words.ts";
 import type { Journal } from "./ports.ts";
 

@@ -6,16 +6,16 @@ import type { Futility, ImagePlan } from "../model/plan.ts";
 import type { ImageBlock } from "../model/reason.ts";
 import type { Instant } from "../model/time.ts";
 import { capitalised } from "../model/values.ts";
-import { breakdownWords } from "../report/disk.ts";
-import { imageBlock, imageKeep } from "../report/image-reasons.ts";
-import { PASS_ENDS } from "../report/pass-ends.ts";
+import { breakdownWords } from "../report/disk-usage.ts";
 import {
   budgetShortfallWords,
   freeDiskSpaceFailedWords,
   invalidDiskCapacityWords,
   nothingFreedWords,
+  PASS_ENDS,
 } from "../report/pass-words.ts";
 import { youngWords } from "../report/plan.ts";
+import { imageBlock, imageKeep } from "../report/reasons.ts";
 import { imageName } from "../report/words.ts";
 
 /** Warning events in the order of occurrence. */

@@ -31,7 +31,7 @@ import {
   streakAfter,
   type Verdict,
 } from "../policy/space.ts";
-import { noRoomWords } from "../report/image-reasons.ts";
+import { noRoomWords } from "../report/reasons.ts";
 import { UNANSWERED_MAX } from "./calls.ts";
 import { Meter, type Place } from "./meter.ts";
 import type { Engine } from "./ports.ts";

@@ -5,7 +5,7 @@ import type { ImageBlock } from "../model/reason.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { seconds, toMs } from "../model/time.ts";
 import { startingBlock } from "../policy/image/judge.ts";
-import { imageBlock } from "../report/image-reasons.ts";
+import { imageBlock } from "../report/reasons.ts";
 import type { Engine } from "./ports.ts";
 
 const UNDER_PRESSURE = seconds(5);

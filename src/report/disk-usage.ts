@@ -1,16 +1,23 @@
-/** Document `DiskUsage` and the output of `crigc df`. */
+/** Document `DiskUsage` and the output of `crigc df`; and a filesystem in words: its figures and thresholds. */
 
-import type { DiskUsage } from "../model/plan.ts";
+import type { DiskBreakdown, DiskUsage } from "../model/plan.ts";
 import type { DirectoryWalk, ImageShare, ImageUsage, WritableLayers } from "../model/reports.ts";
 import type { Container } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
 import { compared } from "../model/values.ts";
-import { printUsage, usageJson } from "./disk.ts";
-import { document, jsonOf } from "./document.ts";
-import { imageKeep } from "./image-reasons.ts";
-import { column, type Columns, Printer, RIGHT } from "./printer.ts";
-import { clean, present, type Screen } from "./terminal.ts";
-import { containerName, counted, dayOf, humanBytes } from "./words.ts";
+import { document, filesystemJson, jsonOf } from "./document.ts";
+import { imageKeep } from "./reasons.ts";
+import {
+  clean,
+  column,
+  type Columns,
+  paint,
+  present,
+  Printer,
+  RIGHT,
+  type Screen,
+} from "./terminal.ts";
+import { containerName, counted, dayOf, humanBytes, spaceWords } from "./words.ts";
 
 export interface ImageUsageReport {
   readonly images: ImageUsage;
@@ -121,7 +128,10 @@ export function diskUsageTable(usage: DiskUsageDocument, screen: Screen): string
   printer.gap();
   printLargest(printer, usage);
   printer.say(SIZES);
-  for (const note of usageNotes(images)) printer.say(note);
+  if (images.withoutLayers > 0)
+    printer.say(
+      `The layers of ${counted(images.withoutLayers, "image")} are unknown; each counts as if it shared nothing.`,
+    );
   return printer.text();
 }
 
@@ -200,9 +210,52 @@ const isWithin = (path: string, directory: string): boolean =>
 
 const SHOWN_OF_EACH = 5;
 
-/** What the estimates of layers leave open. */
-export const usageNotes = ({ withoutLayers }: ImageUsageJson) =>
-  present([
-    withoutLayers > 0 &&
-      `The layers of ${counted(withoutLayers, "image")} are unknown; each counts as if it shared nothing.`,
+export type UsageJson = ReturnType<typeof usageJson>;
+
+/** A filesystem of a plan with the thresholds in force. */
+export const usageJson = ({ filesystem, evictions = [], ...usage }: DiskUsage) => ({
+  ...filesystemJson(filesystem),
+  ...jsonOf(usage, "usedPercent", "inodesUsedPercent", "highPercent", "lowPercent"),
+  evictions: evictions.map((mark) => jsonOf(mark)),
+});
+
+/** Inodes are shown only if they have a threshold. */
+export function printUsage(printer: Printer, usage: UsageJson): void {
+  const { inodesUsedPercent: percent, inodesFree, inodes } = usage;
+  printFigures(printer, usage);
+  if (percent !== null) printer.line(`  inodes: ${percent}% used, ${inodesFree} of ${inodes} free`);
+}
+
+type Figures = ReturnType<typeof filesystemJson> &
+  Partial<Pick<UsageJson, "evictions">> & {
+    /** `null`: the filesystem has no threshold of its own. */
+    readonly lowPercent: number | null;
+    readonly highPercent: number | null;
+  };
+
+/** `rest`: what else to say of the filesystem. */
+export function printFigures(printer: Printer, figures: Figures, rest = ""): void {
+  const { mountpoint, roles, usedPercent: used, lowPercent: low, highPercent: high } = figures;
+  const name = paint(printer.screen, "bold", clean(mountpoint));
+  printer.say(`${name}: ${spaceWords(figures)}${rest} (${roles.join(", ")})`);
+  if (low === null || high === null) return;
+  const isOver = used >= high;
+  printer.say(`low ${low}%, high ${high}%`, isOver ? "red" : "dim", "  ");
+  for (const { usedPercent, signal, met } of figures.evictions ?? [])
+    printer.say(
+      `eviction at ${usedPercent}%: ${signal}${met ? ", met" : ""}`,
+      met ? "red" : "dim",
+      "  ",
+    );
+}
+
+/** What fills a disk, as one clause: for event `ImageGCFutile` and for `plan`. */
+export function breakdownWords(it: DiskBreakdown): string {
+  const parts = present([
+    `${it.containersBytes === null ? "images and container layers" : "images"} about ${humanBytes(it.imagesBytes)}`,
+    it.containersBytes !== null && `containers ${humanBytes(it.containersBytes)}`,
+    it.logsBytes !== null && `pod logs ${humanBytes(it.logsBytes)}`,
+    `other data ${humanBytes(it.otherBytes)}`,
   ]);
+  return `${parts.join(", ")} of ${humanBytes(it.capacityBytes - it.availableBytes)} used`;
+}

@@ -1,8 +1,7 @@
 /** Document `Doctor` and the output of `crigc doctor`: each check with its result and advice. */
 
 import { document, jsonOf } from "./document.ts";
-import { Printer, wrapped } from "./printer.ts";
-import { clean, type Colour, paint, type Screen } from "./terminal.ts";
+import { clean, type Colour, paint, Printer, type Screen, wrapped } from "./terminal.ts";
 import { counted } from "./words.ts";
 
 export interface Verdict {

@@ -11,13 +11,11 @@ import type {
 import type { ImageBlock } from "../model/reason.ts";
 import { type Instant, toRfc3339 } from "../model/time.ts";
 import { capitalised } from "../model/values.ts";
-import { type PodReason, podReasons } from "./container-reasons.ts";
 import { document } from "./document.ts";
 import { type RemovalJson, removalJson, removalName, removalTitle } from "./history.ts";
-import { imageBlock, imageKeep, imageTrigger } from "./image-reasons.ts";
 import { candidateJson, keptJson, plannedContainerJson, plannedSandboxJson } from "./plan.ts";
-import { Printer } from "./printer.ts";
-import { clean, present, type Screen } from "./terminal.ts";
+import { imageBlock, imageKeep, imageTrigger, type PodReason, podReasons } from "./reasons.ts";
+import { clean, present, Printer, type Screen } from "./terminal.ts";
 import {
   containerName,
   elapsed,

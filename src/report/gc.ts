@@ -9,27 +9,31 @@ import {
   type RemovalResult,
 } from "../model/pass.ts";
 import { since, toMs } from "../model/time.ts";
-import { podReasons } from "./container-reasons.ts";
 import { containerJson, document, eventJson, imageJson, jsonOf, sandboxJson } from "./document.ts";
-import { imageKeep, imageTrigger, triggerTitle } from "./image-reasons.ts";
 import {
   containerPassWords,
+  countsOf,
   eventWords,
-  failureWords,
-  goneCounts,
   imagePassWords,
   imageResultWords,
+  passFigureWords,
   passTitle,
   removalResultWords,
 } from "./pass-words.ts";
 import { KEPT_COLUMNS, planBody, printPlan } from "./plan.ts";
-import { column, type Columns, OPTIONAL, Printer, RIGHT } from "./printer.ts";
-import { clean, present, type Screen } from "./terminal.ts";
+import { imageKeep, imageTrigger, podReasons, triggerTitle } from "./reasons.ts";
+import {
+  clean,
+  column,
+  type Columns,
+  OPTIONAL,
+  present,
+  Printer,
+  type Screen,
+} from "./terminal.ts";
 import {
   bytesCell,
-  changeCell,
   containerName,
-  counted,
   humanBytes,
   humanMs,
   imageName,
@@ -129,9 +133,6 @@ const containerOutcomeJson = (outcome: ContainerOutcome, pass: Pass) => ({
 
 const removalJson = (result: RemovalResult) => ({ ...result, text: removalResultWords(result) });
 
-const isSkipped = ({ result }: { readonly result: { readonly kind: string } }): boolean =>
-  result.kind === "skipped";
-
 /** `isBrief`: each removal that was tried has been printed as it happened. */
 export function gcTable(pass: GcDocument, screen: Screen, isBrief = false): string {
   const { plan, images, containers, dryRun, selected = false } = pass;
@@ -141,8 +142,16 @@ export function gcTable(pass: GcDocument, screen: Screen, isBrief = false): stri
   if (pass.error !== null) printer.say(`Failed: ${clean(pass.error)}`, "red");
   printer.gap();
   if (dryRun) printPlan(printer, plan);
-  if (!dryRun && containers !== null) printContainers(printer, containers, isBrief);
-  if (!dryRun && images !== null) printImages(printer, images, isBrief);
+  else {
+    const podRows = containers === null ? [] : podRowsOf(containers);
+    const rows = [...podRows, ...(images?.items ?? []).map(imageRow)];
+    if (containers !== null) printer.say(`Containers: ${containerWords(containers, podRows)}.`);
+    if (images !== null) printer.say(`Images: ${imageWords(images)}.`);
+    printer.gap();
+    printer.table(COLUMNS, isBrief ? rows.filter((it) => it.result.kind === "skipped") : rows);
+    printer.gap();
+  }
+  for (const error of containers?.errors ?? []) printer.say(`Failed: ${clean(error)}.`);
   for (const event of pass.events) printer.say(`Warning ${eventWords(event)}`, "yellow");
   const kept = selected && plan.images !== null ? plan.images.kept : [];
   printer.table(
@@ -159,89 +168,56 @@ function purposeWords({ purpose, signals = [], selected = false }: GcDocument): 
   return selected ? " (selected)" : " (all unused)";
 }
 
-const IMAGE_COLUMNS: Columns<ImageItemJson> = [
-  column("IMAGE", ({ name }) => name),
-  column("SIZE", ({ sizeBytes }) => humanBytes(sizeBytes), RIGHT),
-  // Estimated by layers, next to what was freed.
-  column("ESTIMATE", ({ estimateBytes }) => bytesCell(estimateBytes), OPTIONAL),
-  column(
-    "FREED",
-    ({ result }) => changeCell(result.kind === "removed" ? result.measuredBytes : null),
-    RIGHT,
-  ),
-  column("TOOK", ({ tookMs }) => humanMs(tookMs), RIGHT),
-  column("WHY", ({ trigger }) => triggerTitle(trigger)),
-  column("RESULT", ({ result }) => resultTitle(result)),
-];
-
-/** The result without its bytes, which have their own column. */
-const resultTitle = (result: ImageItemJson["result"]): string =>
-  result.kind === "removed" ? "removed" : result.text;
-
-function printImages(printer: Printer, outcome: ImageOutcomeJson, isBrief: boolean): void {
-  const { items } = outcome;
-  const error = outcome.error === null ? "" : ` (${clean(outcome.error)})`;
-  printer.say(`Images: ${outcome.endText}${error}.`);
-  if (items.length > 0 || (outcome.wantedBytes ?? 0n) > 0n)
-    printer.say(freedSentence(outcome, items));
-  printer.table(IMAGE_COLUMNS, isBrief ? items.filter(isSkipped) : items);
-  printer.gap();
-}
-
-/** Measured freed bytes, the target, and free space. */
-function freedSentence(outcome: ImageOutcomeJson, items: readonly ImageItemJson[]): string {
-  const { wantedBytes, reportedFreedBytes, measuredFreedBytes, estimatedFreedBytes } = outcome;
-  const { availableBeforeBytes: before, availableAfterBytes: after, capacityBytes } = outcome;
-  const removed = items.filter(({ result }) => result.kind === "removed").length;
-  const estimate =
-    estimatedFreedBytes === null ? "" : `${humanBytes(estimatedFreedBytes)} estimated, `;
-  const parts = present([
-    `${counted(removed, "image")} removed`,
-    removed > 0 &&
-      `${humanBytes(measuredFreedBytes)} freed (${estimate}${humanBytes(reportedFreedBytes)} reported)`,
-    failureWords(items),
-    wantedBytes !== null && wantedBytes > 0n && `target ${humanBytes(wantedBytes)}`,
-  ]).join(", ");
-  if (after === null || capacityBytes === null) return `${parts}.`;
-  const earlier = before === null || before === after ? "" : ` (${humanBytes(before)} before)`;
-  return `${parts}. Disk: ${spaceWords({ capacityBytes, availableBytes: after })}${earlier}.`;
-}
-
-interface PodRow {
+interface Row {
   readonly kind: string;
   readonly name: string;
-  readonly reason: { readonly text: string };
-  readonly result: ReturnType<typeof removalJson>;
+  readonly why: string;
+  readonly result: { readonly kind: (ImageResult | RemovalResult)["kind"]; readonly text: string };
+  readonly sizeBytes?: bigint;
+  readonly estimateBytes?: bigint;
   readonly logError?: string | null;
 }
 
-const rowsOf = ({ containers, sandboxes, logs }: ContainerOutcomeJson): readonly PodRow[] => [
-  ...containers.map((it) => ({ ...it, kind: "container", name: containerName(it) })),
-  ...sandboxes.map((it) => ({ ...it, kind: "sandbox", name: sandboxName(it) })),
-  ...logs.map((it) => ({ ...it, kind: kindTitle(it.kind), name: clean(it.entry) })),
-];
-
-const POD_COLUMNS: Columns<PodRow> = [
+const COLUMNS: Columns<Row> = [
   column("KIND", ({ kind }) => kind),
   column("NAME", ({ name }) => name),
-  column("WHY", ({ reason }) => reason.text),
-  column(
-    "RESULT",
-    ({ result, logError = null }) =>
-      result.text + (logError === null ? "" : `, logs: ${clean(logError)}`),
-  ),
+  column("SIZE", ({ sizeBytes }) => bytesCell(sizeBytes), OPTIONAL),
+  // Estimated by layers.
+  column("ESTIMATE", ({ estimateBytes }) => bytesCell(estimateBytes), OPTIONAL),
+  column("WHY", ({ why }) => why),
+  column("RESULT", (it) => it.result.text + (it.logError ? `, logs: ${clean(it.logError)}` : "")),
 ];
 
-function printContainers(printer: Printer, outcome: ContainerOutcomeJson, isBrief: boolean): void {
-  const rows = rowsOf(outcome);
-  const { endText, measuredFreedBytes: freed } = outcome;
-  const counts = present([
-    `${goneCounts(outcome).join(", ")} removed`,
-    freed !== null && `${humanBytes(freed)} freed`,
-    failureWords(rows),
+const imageRow = ({ trigger, ...item }: ImageItemJson): Row => ({
+  ...item,
+  kind: "image",
+  why: triggerTitle(trigger),
+});
+
+function podRowsOf({ containers, sandboxes, logs }: ContainerOutcomeJson): readonly Row[] {
+  const all = [
+    ...containers.map((it) => ({ ...it, kind: "container", name: containerName(it) })),
+    ...sandboxes.map((it) => ({ ...it, kind: "sandbox", name: sandboxName(it) })),
+    ...logs.map((it) => ({ ...it, kind: kindTitle(it.kind), name: clean(it.entry) })),
+  ];
+  return all.map((it) => ({ ...it, why: it.reason.text }));
+}
+
+const containerWords = (outcome: ContainerOutcomeJson, rows: readonly Row[]): string =>
+  passFigureWords({ ...outcome, ...countsOf(rows), ends: [outcome.endText] });
+
+/** With the estimate, the target, and what is free. */
+function imageWords({ items, endText, error, ...outcome }: ImageOutcomeJson): string {
+  const { wantedBytes, reportedFreedBytes: reported, estimatedFreedBytes: estimated } = outcome;
+  const { availableBeforeBytes: before, availableAfterBytes: after, capacityBytes } = outcome;
+  const ends = [error === null ? endText : `${endText} (${clean(error)})`];
+  const earlier = before === null || before === after ? "" : ` (${humanBytes(before)} before)`;
+  return present([
+    passFigureWords({ ...outcome, ...countsOf(items), ends }),
+    reported > 0n && `about ${humanBytes(estimated)} estimated, ${humanBytes(reported)} reported`,
+    wantedBytes !== null && wantedBytes > 0n && `target ${humanBytes(wantedBytes)}`,
+    after !== null &&
+      capacityBytes !== null &&
+      `disk ${spaceWords({ capacityBytes, availableBytes: after })}${earlier}`,
   ]).join(", ");
-  printer.say(`Containers: ${endText}${rows.length === 0 ? "" : `. ${counts}`}.`);
-  printer.table(POD_COLUMNS, isBrief ? rows.filter(isSkipped) : rows);
-  for (const error of outcome.errors) printer.say(`Failed: ${clean(error)}.`);
-  printer.gap();
 }

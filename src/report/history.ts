@@ -5,12 +5,10 @@ import type { Event } from "../model/pass.ts";
 import type { Subject } from "../model/reason.ts";
 import { since, toMs, toRfc3339 } from "../model/time.ts";
 import { compared } from "../model/values.ts";
-import { POD_REMOVALS, podReasons } from "./container-reasons.ts";
 import { document, eventJson, jsonOf } from "./document.ts";
-import { IMAGE_TRIGGERS, imageTrigger, withSignal } from "./image-reasons.ts";
 import { endWords, eventWords, passFigureWords, passTitle } from "./pass-words.ts";
-import { column, type Columns, OPTIONAL, Printer, RIGHT } from "./printer.ts";
-import { clean, type Screen } from "./terminal.ts";
+import { IMAGE_TRIGGERS, imageTrigger, POD_REMOVALS, podReasons, withSignal } from "./reasons.ts";
+import { clean, column, type Columns, OPTIONAL, Printer, RIGHT, type Screen } from "./terminal.ts";
 import {
   between,
   bytesCell,

@@ -6,9 +6,16 @@ import { type Instant, toRfc3339 } from "../model/time.ts";
 import { imageUsageJson, type ImageUsageReport, shareColumns } from "./disk-usage.ts";
 import { historyDocument, type HistoryReport, printHistory } from "./history.ts";
 import { planBody, printPlan } from "./plan.ts";
-import { type Column, type Columns, Printer, shownColumns, type TableForm } from "./printer.ts";
 import style from "./style.txt" with { type: "text" };
-import { clean, type Colour } from "./terminal.ts";
+import {
+  clean,
+  type Colour,
+  type Column,
+  type Columns,
+  Printer,
+  shownColumns,
+  type TableForm,
+} from "./terminal.ts";
 import { secondOf } from "./words.ts";
 
 /** HTML made by `html`, distinct from a plain string. */

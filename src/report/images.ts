@@ -7,9 +7,8 @@ import type { ImageKeepReason, ImageUser } from "../model/reason.ts";
 import { type Image, largerFirst } from "../model/snapshot.ts";
 import { type Instant, toRfc3339 } from "../model/time.ts";
 import { document, imageJson, jsonOf, recordJson } from "./document.ts";
-import { imageKeep, userName } from "./image-reasons.ts";
-import { column, type Columns, Printer, RIGHT } from "./printer.ts";
-import { andMore, clean, type Screen } from "./terminal.ts";
+import { imageKeep, userName } from "./reasons.ts";
+import { andMore, clean, column, type Columns, Printer, RIGHT, type Screen } from "./terminal.ts";
 import { counted, elapsed, humanBytes, humanDuration } from "./words.ts";
 
 export interface ImageListEntry {

@@ -2,8 +2,7 @@
 
 import type { Image, KeepProblem, KeepRule } from "../model/snapshot.ts";
 import { document, imageJson, jsonOf } from "./document.ts";
-import { column, Printer } from "./printer.ts";
-import { andMore, clean, type Screen } from "./terminal.ts";
+import { andMore, clean, column, Printer, type Screen } from "./terminal.ts";
 import { counted } from "./words.ts";
 
 export interface KeepRulesReport {

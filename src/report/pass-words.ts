@@ -1,8 +1,10 @@
-/** Words of passes: summary, purposes, targets, results, ends and events. */
+/** Words of passes: one table of how a half ends, summary, targets, results and events. */
 
 import { assertNever } from "../model/errors.ts";
 import {
+  type ContainerOutcome,
   type Event,
+  type ImageEnd,
   type ImageResult,
   isFailed,
   isGone,
@@ -14,10 +16,8 @@ import {
 } from "../model/pass.ts";
 import { since } from "../model/time.ts";
 import { capitalised } from "../model/values.ts";
-import { podSourceWords } from "./container-reasons.ts";
-import { imageBlock, imageKeep } from "./image-reasons.ts";
-import { isEnd, PASS_ENDS } from "./pass-ends.ts";
 import { youngWords } from "./plan.ts";
+import { imageBlock, imageKeep, podSourceWords } from "./reasons.ts";
 import { clean, present } from "./terminal.ts";
 import { counted, humanBytes, humanDuration, usedPercent } from "./words.ts";
 
@@ -40,8 +40,7 @@ export function passSummary(pass: Pass): string {
   ];
   const measured = [images, containers].flatMap((half) => half?.measuredFreedBytes ?? []);
   const words = passFigureWords({
-    removed: items.filter(isGone).length,
-    failed: items.filter(({ result }) => isFailed(result)).length,
+    ...countsOf(items),
     measuredFreedBytes: measured.length === 0 ? null : measured.reduce((sum, it) => sum + it, 0n),
     reportedFreedBytes: images?.reportedFreedBytes ?? null,
     error,
@@ -51,18 +50,32 @@ export function passSummary(pass: Pass): string {
   return `${capitalised(passTitle(pass.kind))}: ${words || "nothing requested"} (${took})`;
 }
 
+export const countsOf = (
+  items: readonly { readonly result: Pick<ImageResult | RemovalResult, "kind"> }[],
+) => ({
+  removed: items.filter(isGone).length,
+  failed: items.filter(({ result }) => isFailed(result)).length,
+});
+
 interface PassFigures {
   readonly removed: number;
   readonly failed: number;
   readonly measuredFreedBytes: bigint | null;
-  readonly reportedFreedBytes: bigint | null;
-  readonly error: string | null;
+  /** Of images. */
+  readonly reportedFreedBytes?: bigint | null;
+  readonly error?: string | null;
   /** Of each half; "": it was not requested. */
   readonly ends: readonly string[];
 }
 
 /** `3 removed, 1.2 GiB freed, target reached`. */
-export function passFigureWords({ removed, failed, error, ends, ...freed }: PassFigures): string {
+export function passFigureWords({
+  removed,
+  failed,
+  error = null,
+  ends,
+  ...freed
+}: PassFigures): string {
   // Both halves may have ended for the same reason.
   const different = [...new Set(ends)].filter((end) => end !== "");
   return present([
@@ -77,7 +90,7 @@ export function passFigureWords({ removed, failed, error, ends, ...freed }: Pass
 
 function passFreedWords({
   measuredFreedBytes: measured,
-  reportedFreedBytes: reported,
+  reportedFreedBytes: reported = null,
 }: Pick<PassFigures, "measuredFreedBytes" | "reportedFreedBytes">): string | false {
   if (measured !== null && measured > 0n) return `${humanBytes(measured)} freed`;
   if (reported === null || reported <= 0n) return false;
@@ -85,17 +98,6 @@ function passFreedWords({
     ? `${humanBytes(reported)} freed as reported`
     : `0 B freed (${humanBytes(reported)} reported)`;
 }
-
-/** `1 container`, `0 sandboxes`, `3 log entries`, which no longer exist; of an outcome or its document. */
-export const goneCounts = (
-  of: Readonly<
-    Record<"containers" | "sandboxes" | "logs", Iterable<{ readonly result: RemovalResult }>>
-  >,
-) => [
-  counted([...of.containers].filter(isGone).length, "container"),
-  counted([...of.sandboxes].filter(isGone).length, "sandbox", "sandboxes"),
-  counted([...of.logs].filter(isGone).length, "log entry", "log entries"),
-];
 
 /** How the image half of a pass ended, and why no more was freed; "" without an image half. */
 export function imagePassWords({ images, plan, purpose }: Pass): string {
@@ -125,14 +127,6 @@ export function containerPassWords({ containers, plan }: Pass): string {
 }
 
 const HOLD_BEGAN = "a hold began, so the pass stopped";
-
-/** How many removals failed, for `present`. */
-export function failureWords(
-  items: readonly { readonly result: Pick<ImageResult | RemovalResult, "kind"> }[],
-): string | false {
-  const failed = items.filter(({ result }) => isFailed(result)).length;
-  return failed > 0 && `${counted(failed, "removal")} failed`;
-}
 
 /** How a half of a pass ended, by its code in the history. An unknown code, of a later version, is shown as it is. */
 export function endWords(end: string, purpose = "periodic", hasTried = true): string {
@@ -214,3 +208,92 @@ export const budgetShortfallWords = (
 /** The text of event `InvalidDiskCapacity`; `message`: what is wrong with the figures. */
 export const invalidDiskCapacityWords = (message: string): string =>
   `${capitalised(clean(message))}, so crigc removes no image`;
+
+export type PassOutcome =
+  | "done"
+  | "idle"
+  /** Ended before its target was reached. */
+  | "short"
+  | "futile"
+  | "blocked"
+  | "stopped"
+  | "dry-run"
+  | "failed";
+
+interface EndFacts {
+  readonly words: string;
+  /** In metrics. */
+  readonly outcome: PassOutcome;
+  /** `plan`: the plan says whether something is missing. */
+  readonly exit: 0 | 3 | 4 | "plan";
+  /** Why the pass over images counts as failed, if its error says no more; absent: it has not failed. */
+  readonly failure?: string;
+  /** The disk of the images is no longer short of space. */
+  readonly isRelieved?: true;
+}
+
+type End = ImageEnd | ContainerOutcome["end"];
+
+export const PASS_ENDS: Readonly<Record<End, EndFacts>> = {
+  done: { words: "done", outcome: "done", exit: 0 },
+  "nothing-to-do": {
+    words: "no threshold exceeded",
+    outcome: "idle",
+    exit: 0,
+    isRelieved: true,
+  },
+  "target-reached": { words: "target reached", outcome: "done", exit: 0, isRelieved: true },
+  estimated: {
+    words:
+      "about as much as was needed is removed, but the disk does not show it; the next pass judges anew",
+    outcome: "short",
+    exit: 4,
+    isRelieved: true,
+  },
+  "candidates-exhausted": {
+    words: "no candidates left, target not reached",
+    outcome: "short",
+    exit: "plan",
+    failure: "cannot free enough space",
+  },
+  futile: {
+    words: "the remaining candidates cannot reach the target, so they are kept",
+    outcome: "futile",
+    exit: 4,
+  },
+  blocked: { words: "removal is blocked", outcome: "blocked", exit: "plan" },
+  "nothing-freed": {
+    words: "removals give no space back",
+    outcome: "futile",
+    exit: 4,
+    failure: "removals give no space back",
+  },
+  "no-room": {
+    words: "the runtime has no room to record a removal",
+    outcome: "short",
+    exit: 4,
+    failure: "the runtime has no room to record a removal",
+  },
+  "age-removal-errors": {
+    words: "cannot remove images over the maximum age, so no space was freed",
+    outcome: "short",
+    exit: 0,
+  },
+  "invalid-capacity": {
+    words: "invalid filesystem figures",
+    outcome: "blocked",
+    exit: 0,
+    failure: "invalid figures of the image filesystem",
+  },
+  "observation-failed": {
+    words: "a call or a measurement failed, so the pass stopped",
+    outcome: "failed",
+    exit: 3,
+    failure: "a list or a measurement failed",
+  },
+  stopped: { words: "stopped on request", outcome: "stopped", exit: 4 },
+  "dry-run": { words: "dry run, nothing removed", outcome: "dry-run", exit: "plan" },
+};
+
+/** An end of a later version is in the history, but not in the table. */
+export const isEnd = (end: string): end is End => Object.hasOwn(PASS_ENDS, end);

@@ -14,8 +14,7 @@ import {
 } from "../model/plan.ts";
 import { duration, toRfc3339 } from "../model/time.ts";
 import { capitalised, compared } from "../model/values.ts";
-import { logsErrorWords, type PodReason, podReasons, podSourceWords } from "./container-reasons.ts";
-import { breakdownWords, printUsage, usageJson } from "./disk.ts";
+import { breakdownWords, printUsage, usageJson } from "./disk-usage.ts";
 import {
   containerJson,
   document,
@@ -26,9 +25,18 @@ import {
   sandboxJson,
   type SeenNode,
 } from "./document.ts";
-import { imageBlock, imageKeep, imageTrigger, planNote, triggerTitle } from "./image-reasons.ts";
-import { column, type Columns, OPTIONAL, Printer, RIGHT } from "./printer.ts";
-import { clean, type Screen } from "./terminal.ts";
+import {
+  imageBlock,
+  imageKeep,
+  imageTrigger,
+  logsErrorWords,
+  planNote,
+  type PodReason,
+  podReasons,
+  podSourceWords,
+  triggerTitle,
+} from "./reasons.ts";
+import { clean, column, type Columns, OPTIONAL, Printer, RIGHT, type Screen } from "./terminal.ts";
 import {
   bytesCell,
   containerName,

@@ -8,8 +8,7 @@ import type { MeasuredFilesystem } from "../model/reports.ts";
 import type { RuntimeInfo } from "../model/snapshot.ts";
 import { type Duration, type Instant, seconds } from "../model/time.ts";
 import { capitalised } from "../model/values.ts";
-import { podSourceWords } from "./container-reasons.ts";
-import { printFigures } from "./disk.ts";
+import { printFigures } from "./disk-usage.ts";
 import {
   document,
   eventJson,
@@ -20,10 +19,9 @@ import {
   runtimeJson,
 } from "./document.ts";
 import { passHeadJson } from "./gc.ts";
-import { holdWords, imageBlock } from "./image-reasons.ts";
 import { eventWords, passSummary, passTitle } from "./pass-words.ts";
-import { column, type Columns, Printer, RIGHT } from "./printer.ts";
-import { clean, present, type Screen } from "./terminal.ts";
+import { holdWords, imageBlock, podSourceWords } from "./reasons.ts";
+import { clean, column, type Columns, present, Printer, RIGHT, type Screen } from "./terminal.ts";
 import { counted, elapsed, humanBytes, humanDuration, humanMs } from "./words.ts";
 
 export interface FilesystemStatus {

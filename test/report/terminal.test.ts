@@ -2,8 +2,7 @@
 
 import { expect, test } from "bun:test";
 
-import { column, tableLines } from "../../src/report/printer.ts";
-import { clean, screenOf } from "../../src/report/terminal.ts";
+import { clean, column, screenOf, tableLines } from "../../src/report/terminal.ts";
 import { plainScreen, terminal } from "./build.ts";
 
 test("a screen has the width, colours and characters of its terminal", () => {

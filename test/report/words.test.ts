@@ -7,15 +7,13 @@ import fc from "fast-check";
 import { containerId } from "../../src/model/ids.ts";
 import type { ImageEnd, PassKind } from "../../src/model/pass.ts";
 import { duration, durationFromMs, seconds } from "../../src/model/time.ts";
-import { podReasons, podSourceWords } from "../../src/report/container-reasons.ts";
-import { breakdownWords } from "../../src/report/disk.ts";
+import { breakdownWords } from "../../src/report/disk-usage.ts";
 import {
   historyDocument,
   type HistoryReport,
   historyTable,
   removalTitle,
 } from "../../src/report/history.ts";
-import { imageBlock, imageKeep, imageTrigger } from "../../src/report/image-reasons.ts";
 import {
   budgetShortfallWords,
   freeDiskSpaceFailedWords,
@@ -24,6 +22,13 @@ import {
   invalidDiskCapacityWords,
   passSummary,
 } from "../../src/report/pass-words.ts";
+import {
+  imageBlock,
+  imageKeep,
+  imageTrigger,
+  podReasons,
+  podSourceWords,
+} from "../../src/report/reasons.ts";
 import {
   humanBytes,
   humanDuration,

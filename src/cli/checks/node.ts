@@ -14,10 +14,9 @@ import { sandboxImageReason, sandboxNames } from "../../policy/image/protect.ts"
 import { compileKeepRules, unmatchedKeepRules } from "../../policy/keep/keep.ts";
 import { layersOf } from "../../policy/layers.ts";
 import { judgePressure, noPressure } from "../../policy/pressure/thresholds.ts";
-import { podSourceWords } from "../../report/container-reasons.ts";
-import { breakdownWords } from "../../report/disk.ts";
+import { breakdownWords } from "../../report/disk-usage.ts";
 import { failed, ok, type Verdict, type Verdicts, warning } from "../../report/doctor.ts";
-import { imageBlock } from "../../report/image-reasons.ts";
+import { imageBlock, podSourceWords } from "../../report/reasons.ts";
 import { present } from "../../report/terminal.ts";
 import { counted, humanBytes, shortId, spaceWords, usedPercent } from "../../report/words.ts";
 

@@ -9,10 +9,9 @@ import { parseExactJson } from "../../model/exact-json.ts";
 import { type Instant, plus } from "../../model/time.ts";
 import { parseKeepPattern } from "../../policy/keep/keep.ts";
 import { document, printedYaml } from "../../report/document.ts";
-import { holdWords } from "../../report/image-reasons.ts";
-import { tableLines } from "../../report/printer.ts";
+import { holdWords } from "../../report/reasons.ts";
 import { VALUE_COLUMNS, type ValuesJson, valuesJson } from "../../report/status.ts";
-import { clean, type Screen } from "../../report/terminal.ts";
+import { clean, type Screen, tableLines } from "../../report/terminal.ts";
 import { humanDuration } from "../../report/words.ts";
 import { durationFrom, parsed } from "../args.ts";
 import {

@@ -19,13 +19,13 @@ import {
   type DiskUsageReport,
   diskUsageTable,
 } from "../../report/disk-usage.ts";
-import { imageBlock } from "../../report/image-reasons.ts";
 import {
   entriesOf,
   imageListDocument,
   type ImageListEntry,
   imageListTable,
 } from "../../report/images.ts";
+import { imageBlock } from "../../report/reasons.ts";
 import { imageName, wholeImageName } from "../../report/words.ts";
 import {
   command,

@@ -61,7 +61,7 @@ describe("crigc rm", () => {
       const { exitCode, stdout } = await it.crigc("rm", reference);
       expect(exitCode).toBe(0);
       expect(it.removedImages()).toEqual([imageIdOf("small")]);
-      expect(stdout).toContain("1 image removed");
+      expect(stdout).toContain("1 removed");
       expect((await it.crigc("history")).stdout).toContain("r.example/small");
     },
   );
