@@ -50,8 +50,10 @@ function codec<Value>(
       const [{ message: whole, path = [] }] = result.issues;
       // It may quote a value of any length.
       const message = whole.length > WORDS_MAX ? `${whole.slice(0, WORDS_MAX)}…` : whole;
-      const steps = path.map(({ key }) => String(key)).filter((step) => step !== WHOLE);
-      throw new FieldError(message, steps);
+      throw new FieldError(
+        message,
+        path.map(({ key }) => String(key)),
+      );
     },
     write,
   };
@@ -172,34 +174,23 @@ export function record<const F extends Fields>(fields: F): Codec<RecordOf<F>> {
   });
 }
 
-/** An entry of a map among its own fields: no step of the path in the document. */
-const WHOLE = "";
-
-export interface MapCodec<Key extends string, Value> extends Codec<ReadonlyMap<Key, Value>> {
-  readonly value: Codec<Value>;
-}
-
 /** A map as a list in which each key occurs once, among the fields of its value. */
-export function mapBy<Key extends string, Value>(
+export function mapBy<Key extends string, const F extends Fields>(
   keyName: string,
   key: (text: string) => Key,
-  value: Codec<Value>,
-): MapCodec<Key, Value> {
-  const entries: v.GenericSchema<unknown, readonly Readonly<Record<string, unknown>>[]> = v.array(
-    v.pipe(
-      v.unknown(),
-      v.transform((document) => ({ [keyName]: Object(document)[keyName], [WHOLE]: document })),
-      v.object({ [keyName]: branded(key).schema, [WHOLE]: value.schema }),
-    ),
+  fields: F,
+): Codec<ReadonlyMap<Key, RecordOf<F>>> {
+  const { schema, write } = list<Readonly<Record<string, unknown>>>(
+    record({ [keyName]: branded(key), ...fields }),
   );
-  const map = codec<ReadonlyMap<Key, Value>>(
+  const entryOf = ({ [keyName]: id, ...held }: Readonly<Record<string, unknown>>) => [id, held];
+  return codec<ReadonlyMap<Key, RecordOf<F>>>(
     v.pipe(
-      entries,
+      schema,
       v.check((all) => new Set(all.map((it) => it[keyName])).size === all.length, "duplicate key"),
-      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as `entries` declares
-      v.transform((all) => new Map(all.map((it) => [it[keyName], it[WHOLE]] as [Key, Value]))),
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as the schema declares
+      v.transform((all) => new Map(all.map((it) => entryOf(it) as [Key, RecordOf<F>]))),
     ),
-    (values) => [...values].map(([id, held]) => ({ [keyName]: id, ...Object(value.write(held)) })),
+    (values) => write(Array.from(values, ([id, held]) => ({ ...held, [keyName]: id }))),
   );
-  return { ...map, value };
 }

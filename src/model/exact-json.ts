@@ -42,21 +42,3 @@ export const rowJson = (value: unknown): string =>
     const number = Number(held);
     return Number.isSafeInteger(number) ? number : held.toString();
   });
-
-/** Integers that a number cannot hold become bigint. Throws `SyntaxError`. */
-export function parseExactJson(text: string): unknown {
-  try {
-    // Integers above 2^53 have sixteen digits; checking each value takes several times as long as parsing.
-    return /\d{16}/.test(text) ? JSON.parse(text, revive) : JSON.parse(text);
-  } catch (error) {
-    // The engine's stack ends at some depth, which depends on who calls.
-    if (error instanceof RangeError) throw new SyntaxError("nested too deeply", { cause: error });
-    throw error;
-  }
-}
-
-function revive(_: string, held: unknown, context?: { readonly source?: string }): unknown {
-  if (typeof held !== "number" || Number.isSafeInteger(held)) return held;
-  const source = context?.source ?? "";
-  return /^-?\d+$/.test(source) ? BigInt(source) : held;
-}

@@ -22,7 +22,7 @@ import {
 import { type ChainId, chainId, containerId, imageId, podUid, sandboxId } from "./ids.ts";
 import type { Duration, Instant, ObservedTime } from "./time.ts";
 
-export const imageFields = {
+const imageFields = {
   firstSeenAt: time,
   firstSeenWatched: watchedNs,
   /** `null`: never seen in use. */
@@ -47,13 +47,13 @@ export const unusedRecord = (
 });
 
 /** A listed container: the next list must include it, and its status is read only once. */
-const container = record({
+const containerFields = {
   /** `null`: not read yet. */
   imageVolumes: nullable(texts),
-});
-export type ContainerRecord = Of<typeof container>;
+};
+export type ContainerRecord = RecordOf<typeof containerFields>;
 
-const pod = record({
+const podFields = {
   /** Observed time of the first of the passes in a row in which the pod source lacked it; `null`: the last one had it. */
   absentSinceWatched: nullable(watchedNs),
   /**
@@ -61,8 +61,8 @@ const pod = record({
    * known; `null` while it lives.
    */
   deadSinceWatched: nullable(watchedNs),
-});
-export type PodRecord = Of<typeof pod>;
+};
+export type PodRecord = RecordOf<typeof podFields>;
 
 /** What an image was built from, by its verbose status; it never changes for an image ID. */
 export interface ImageOrigin {
@@ -73,34 +73,23 @@ export interface ImageOrigin {
 }
 
 /** What an image was built from, read once: it never changes for an image ID. */
-const origin = record({
+const originFields = {
   /** The chain that ends with its last layer; `null`: its status named no layers. */
   chain: nullable(branded(chainId)),
   builtAt: nullable(time),
-});
-export type OriginRecord = Of<typeof origin>;
+};
+export type OriginRecord = RecordOf<typeof originFields>;
 
 /** Layers on top of another run's chain; images that share layers share runs. */
-const layerRun = record({
+const runFields = {
   /** `null`: the run begins with a first layer. */
   below: nullable(branded(chainId)),
   /** From the first to the last, which identifies the run. */
   chain: chains,
-});
-export type LayerRun = Of<typeof layerRun>;
-
-/** The maps of the ledger; each entry is a row of the state file. */
-export const ledgerMaps = {
-  images: mapBy("id", imageId, record(imageFields)),
-  containers: mapBy("id", containerId, container),
-  pods: mapBy("uid", podUid, pod),
-  origins: mapBy("id", imageId, origin),
-  /** By the last chain of the run. */
-  layers: mapBy("last", chainId, layerRun),
 };
+export type LayerRun = RecordOf<typeof runFields>;
 
-/** The rest of the ledger: one row. */
-export const stateFields = {
+export const ledgerCodec = record({
   /** Boot during which it was last written; "" in a fresh one. */
   bootId: text,
   /** The wall clock at the last observation; `null` in a fresh ledger. */
@@ -119,10 +108,13 @@ export const stateFields = {
   hadContainers: flag,
   /** Listed at the last observation. */
   sandboxes: list(branded(sandboxId)),
-};
-
-/** The whole ledger, as in a recorded node. */
-export const ledgerCodec = record({ ...stateFields, ...ledgerMaps });
+  images: mapBy("id", imageId, imageFields),
+  containers: mapBy("id", containerId, containerFields),
+  pods: mapBy("uid", podUid, podFields),
+  origins: mapBy("id", imageId, originFields),
+  /** By the last chain of the run. */
+  layers: mapBy("last", chainId, runFields),
+});
 export type Ledger = Of<typeof ledgerCodec>;
 
 /** The ledger of a node that was never observed: everything is new. */

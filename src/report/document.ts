@@ -1,6 +1,6 @@
 /** Documents: one envelope for every kind, the parts and reasons that several of them share, and their JSON and YAML text. */
 
-import { stringify } from "yaml";
+import { parse, stringify } from "yaml";
 
 import { escaped, exactJson } from "../model/exact-json.ts";
 import type { ImageRecord } from "../model/ledger.ts";
@@ -144,3 +144,6 @@ export const printedYaml = (value: unknown): string =>
       aliasDuplicateObjects: false,
     }),
   );
+
+/** JSON text as YAML, integers exact. */
+export const yamlOfJson = (json: string): string => printedYaml(parse(json, { intAsBigInt: true }));

@@ -77,13 +77,14 @@ export function passFigureWords({
   ...freed
 }: PassFigures): string {
   // Both halves may have ended for the same reason.
+  const isAny = removed + failed > 0;
   const different = [...new Set(ends)].filter((end) => end !== "");
   return present([
     removed > 0 && `${removed} removed`,
     removed > 0 && passFreedWords(freed),
     error === null && failed > 0 && `${counted(failed, "removal")} failed`,
     ...(error === null
-      ? different.filter((end) => end !== "done" || different.length === 1)
+      ? different.filter((end) => end !== "done" || (!isAny && different.length === 1))
       : [`failed: ${clean(error)}`]),
   ]).join(", ");
 }

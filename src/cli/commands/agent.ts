@@ -5,10 +5,9 @@ import { loadConfig } from "../../config/load.ts";
 import { valuesOf } from "../../config/settings.ts";
 import { screenQuery } from "../../engine/client.ts";
 import { ConfigError, configIssue, HostError } from "../../model/errors.ts";
-import { parseExactJson } from "../../model/exact-json.ts";
 import { type Instant, plus } from "../../model/time.ts";
 import { parseKeepPattern } from "../../policy/keep/keep.ts";
-import { document, printedYaml } from "../../report/document.ts";
+import { document, yamlOfJson } from "../../report/document.ts";
 import { holdWords } from "../../report/reasons.ts";
 import { VALUE_COLUMNS, type ValuesJson, valuesJson } from "../../report/status.ts";
 import { clean, type Screen, tableLines } from "../../report/terminal.ts";
@@ -48,7 +47,7 @@ export const status = command({
       context.output === "table" ? `/status.txt?${screenQuery(context.screen)}` : "/status";
     try {
       const text = await context.open.askAgent(context.find(), path);
-      context.stdout(context.output === "yaml" ? printedYaml(parseExactJson(text)) : text);
+      context.stdout(context.output === "yaml" ? yamlOfJson(text) : text);
       return exit.done;
     } catch (thrown) {
       if (!(thrown instanceof HostError) || thrown.kind !== "http") throw thrown;
