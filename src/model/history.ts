@@ -23,12 +23,10 @@ import {
 } from "./codec.ts";
 import { passId } from "./ids.ts";
 import type { Signal } from "./limits.ts";
-import type { ContainerOutcome, ImageEnd, PassKind } from "./pass.ts";
+import type { ContainerOutcome, ImageEnd, ImageResult, PassKind, RemovalResult } from "./pass.ts";
 import type { Purpose } from "./plan.ts";
 import type { ImageTrigger, Subject } from "./reason.ts";
 import type { Instant } from "./time.ts";
-
-export const removalResults = ["removed", "already-gone", "ghost", "skipped", "failed"] as const;
 
 /** One attempted removal. A pass tries each only once. */
 export const removal = record({
@@ -46,7 +44,7 @@ export const removal = record({
   signal: nullable(openEnum<Signal>()),
   /** Reason code; for images, the trigger's. */
   reason: text,
-  result: openEnum<(typeof removalResults)[number]>(),
+  result: openEnum<(ImageResult | RemovalResult)["kind"]>(),
   /** What went wrong, or why it was kept. */
   message: nullable(text),
   reportedBytes: nullable(bytes),

@@ -89,10 +89,15 @@ export type ImageTarget =
   /** No target: every candidate is removed. */
   | { readonly kind: "everything"; readonly trigger: ImageTrigger };
 
-/** An image that no rule keeps, at its place in the order of removal. */
-export interface ImageCandidate {
+interface JudgedImage {
   readonly image: Image;
   readonly record: ImageRecord;
+  /** Codes of the rules that were evaluated, in order. */
+  readonly tried: readonly ImageKeepReason["kind"][];
+}
+
+/** An image that no rule keeps, at its place in the order of removal. */
+export interface ImageCandidate extends JudgedImage {
   /** `age`: it is removed at any disk usage, before all others. Otherwise the triggers that are met. */
   readonly triggers: readonly ImageTrigger[];
   /** Observed time since the later of first seen and last used. */
@@ -101,16 +106,11 @@ export interface ImageCandidate {
   readonly expected: boolean;
   /** About what its removal frees after those before it, in reported sizes; its size if its layers are unknown. */
   readonly estimateBytes: bigint;
-  /** Codes of the rules that were evaluated, in order; none of them keeps it. */
-  readonly tried: readonly ImageKeepReason["kind"][];
 }
 
-export interface KeptImage {
-  readonly image: Image;
-  readonly record: ImageRecord;
+/** The last rule that was evaluated decided. */
+export interface KeptImage extends JudgedImage {
   readonly reason: ImageKeepReason;
-  /** Codes of the rules that were evaluated, in order; the last one decided. */
-  readonly tried: readonly ImageKeepReason["kind"][];
 }
 
 /** The upper bound of what removing images could free on a filesystem, and the bytes needed. */
@@ -192,9 +192,10 @@ export interface EvictionMark {
   readonly met: boolean;
 }
 
-export type Decision<Keep, Remove> =
-  | { readonly kind: "keep"; readonly reason: Keep; readonly tried: readonly string[] }
-  | { readonly kind: "remove"; readonly reason: Remove; readonly tried: readonly string[] };
+export type Decision<Keep, Remove> = { readonly tried: readonly string[] } & (
+  | { readonly kind: "keep"; readonly reason: Keep }
+  | { readonly kind: "remove"; readonly reason: Remove }
+);
 
 export interface PlannedContainer {
   readonly container: Container;

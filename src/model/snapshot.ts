@@ -84,8 +84,24 @@ export interface RuntimeInfo {
   readonly sandboxImages: readonly string[];
 }
 
+/** The result of statfs for a path. */
+export interface DiskReading {
+  readonly capacityBytes: bigint;
+  /** To unprivileged users: space reserved for root counts as used. */
+  readonly availableBytes: bigint;
+  /** 0 if the filesystem has no inode limit. */
+  readonly inodes: bigint;
+  readonly inodesFree: bigint;
+  /** With what is reserved for root, which the runtime may use; absent: as available. */
+  readonly freeBytes?: bigint;
+  /** What the filesystem reserves for root; 5 % of an ext4 where nothing tells. */
+  readonly reservedBytes?: bigint;
+  /** Freed space appears only with the filesystem's next commit (btrfs, ZFS). */
+  readonly freesOnCommit?: true;
+}
+
 /** One filesystem of the node, measured by statfs; one entry per device, however many roles it has. */
-export interface Filesystem {
+export interface Filesystem extends Omit<DiskReading, "freesOnCommit"> {
   readonly roles: readonly ("imagefs" | "containerfs" | "nodefs")[];
   /** The directory that was measured: the runtime's `fs_id.mountpoint`, or the kubelet's root directory. */
   readonly path: string;
@@ -93,16 +109,6 @@ export interface Filesystem {
   readonly mountpoint: string;
   /** `major:minor` of the device. */
   readonly device: string;
-  readonly capacityBytes: bigint;
-  /** To unprivileged users: space reserved for root counts as used. */
-  readonly availableBytes: bigint;
-  /** With what is reserved for root, which the runtime may use; absent: not measured. */
-  readonly freeBytes?: bigint;
-  /** What the filesystem reserves for root; 5 % of an ext4 where nothing tells. */
-  readonly reservedBytes?: bigint;
-  /** 0 if the filesystem has no inode limit. */
-  readonly inodes: bigint;
-  readonly inodesFree: bigint;
   /** `used_bytes` of the image filesystem's entry; `null` if the runtime does not report it. */
   readonly imageUsedBytes: bigint | null;
   /** `inodes_used` of the same entry; absent or `null` if the runtime does not report it. */
@@ -227,17 +233,4 @@ export interface Snapshot {
   /** `null`: there is no directory of pod logs, or it was not requested. */
   readonly logs: LogReading | null;
   readonly keep: KeepRules;
-}
-
-/** The result of statfs for a path. */
-export interface DiskReading {
-  readonly capacityBytes: bigint;
-  readonly availableBytes: bigint;
-  readonly inodes: bigint;
-  readonly inodesFree: bigint;
-  /** With what is reserved for root, which the runtime may use; absent: as available. */
-  readonly freeBytes?: bigint;
-  readonly reservedBytes?: bigint;
-  /** Freed space appears only with the filesystem's next commit (btrfs, ZFS). */
-  readonly freesOnCommit?: true;
 }

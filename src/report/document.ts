@@ -3,7 +3,7 @@
 import { parse, stringify } from "yaml";
 
 import { escaped, exactJson } from "../model/exact-json.ts";
-import type { ImageRecord } from "../model/ledger.ts";
+import { type ImageRecord, type Ledger, ledgerCodec } from "../model/ledger.ts";
 import type { Event } from "../model/pass.ts";
 import type {
   Container,
@@ -147,3 +147,30 @@ export const printedYaml = (value: unknown): string =>
 
 /** JSON text as YAML, integers exact. */
 export const yamlOfJson = (json: string): string => printedYaml(parse(json, { intAsBigInt: true }));
+
+export interface SnapshotReport {
+  readonly hostName: string;
+  readonly snapshot: Snapshot;
+  readonly ledger: Ledger;
+  /** Other documents, as their commands print them. */
+  readonly plan: JsonObject;
+  readonly configuration: JsonObject;
+  readonly history: JsonObject;
+}
+
+export function snapshotText({ hostName, snapshot, ledger, ...documents }: SnapshotReport): string {
+  const written = {
+    ...document("Snapshot", { hostName }),
+    node: jsonOf({
+      ...snapshot,
+      imageVolumes: listed(snapshot.imageVolumes),
+      resolutions: listed(snapshot.resolutions),
+    }),
+    ledger: ledgerCodec.write(ledger),
+    ...documents,
+  };
+  return `${exactJson(written, 1)}\n`;
+}
+
+const listed = (map: ReadonlyMap<string, object>) =>
+  Array.from(map, ([key, value]) => ({ key, ...value }));

@@ -115,14 +115,10 @@ export function explanationTable(explanation: ExplanationDocument, screen: Scree
   if (removed.length === 0)
     for (const { text } of blocks) printer.say(`Not removed now: ${text}.`, "red");
   printer.gap();
-  for (const row of removed.slice(0, REMOVED_SHOWN)) printRemoved(printer, row, observedAt);
-  if (removed.length > REMOVED_SHOWN)
-    printer.line(`${removed.length - REMOVED_SHOWN} more (crigc history shows all)`, "dim");
+  for (const row of removed) printRemoved(printer, row, observedAt);
   for (const thing of explanation.things) printThing(printer, thing, observedAt);
   return printer.text();
 }
-
-const REMOVED_SHOWN = 5;
 
 function printRemoved(printer: Printer, row: RemovalJson, now: string): void {
   const { kind, id, at, passId, result, measuredBytes } = row;

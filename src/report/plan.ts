@@ -13,7 +13,7 @@ import {
   type PlannedSandbox,
 } from "../model/plan.ts";
 import { duration, toRfc3339 } from "../model/time.ts";
-import { capitalised, compared } from "../model/values.ts";
+import { capitalised } from "../model/values.ts";
 import { breakdownWords, printUsage, usageJson } from "./disk-usage.ts";
 import {
   containerJson,
@@ -256,7 +256,7 @@ export const KEPT_COLUMNS: Columns<KeptJson> = [
 ];
 
 function printTargets(printer: Printer, plan: ImagePlanJson): void {
-  for (const line of targetLines(plan)) printer.say(line);
+  for (const { text } of plan.targets) printer.say(`Target: ${text}.`);
   // A block names its trigger itself.
   if (plan.targets.length === 0 && plan.triggers.length === 0)
     printer.line("No threshold that images can relieve is exceeded, so no image is removed.");
@@ -264,25 +264,6 @@ function printTargets(printer: Printer, plan: ImagePlanJson): void {
     printer.say(`${plan.youngText}.`);
   printer.gap();
 }
-
-/** The strictest target of each filesystem, and what else is exceeded there. */
-function targetLines({ targets }: ImagePlanJson): readonly string[] {
-  const places = Map.groupBy(targets, (it) => `${it.kind} ${"path" in it ? it.path : ""}`);
-  return [...places.values()].flatMap((all) => {
-    const [strictest, ...others] = all.toSorted((a, b) => compared(wanted(b), wanted(a)));
-    if (strictest === undefined) return [];
-    const also = [...new Set(others.map(({ trigger }) => triggerTitle(trigger)))];
-    const rest = also.length === 0 ? "" : `; also exceeded: ${also.join(", ")}`;
-    return [`Target: ${strictest.text}${rest}.`];
-  });
-}
-
-const wanted = (target: ImagePlanJson["targets"][number]): bigint =>
-  "wantedBytes" in target
-    ? target.wantedBytes
-    : "wantedInodes" in target
-      ? target.wantedInodes
-      : 0n;
 
 /** By the estimate; the pass measures. */
 const isShort = ({ targets, expectedFreedBytes, candidates }: ImagePlanJson): boolean =>

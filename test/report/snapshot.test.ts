@@ -2,7 +2,7 @@
 
 import { expect, test } from "bun:test";
 
-import { snapshotText } from "../../src/report/snapshot.ts";
+import { snapshotText } from "../../src/report/document.ts";
 import { aLedger, anImage, aSnapshot } from "../support/build/values.ts";
 
 const [plan, configuration, history] = [{ kind: "Plan" }, { kind: "Config" }, { kind: "History" }];

@@ -14,6 +14,7 @@ import {
   repositoryOf,
 } from "../../policy/image/reference.ts";
 import { layersOf } from "../../policy/layers.ts";
+import { snapshotText } from "../../report/document.ts";
 import {
   candidateThing,
   containerThing,
@@ -25,7 +26,6 @@ import {
 } from "../../report/explanation.ts";
 import { historyDocument } from "../../report/history.ts";
 import { planDocument, planTable } from "../../report/plan.ts";
-import { snapshotText } from "../../report/snapshot.ts";
 import { containerName, imageName, sandboxName, wholeImageName } from "../../report/words.ts";
 import { command, type CommandContext, DOCUMENT, LIST, operand, print } from "../command.ts";
 import { exit, planExit } from "../exit.ts";
