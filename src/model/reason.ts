@@ -20,8 +20,9 @@ export type ImageUser =
     }
   | { readonly kind: "pod-spec"; readonly uid: PodUid };
 
-/** Reasons that are no more than their codes. */
-type Codes<Code extends string> = Code extends string ? { readonly kind: Code } : never;
+export interface NotSelected {
+  readonly kind: "not-selected";
+}
 
 export type ImageKeepReason =
   | { readonly kind: "in-use"; readonly users: readonly ImageUser[] }
@@ -59,8 +60,12 @@ export type ImageKeepReason =
       /** The age counts from a restart of the minimum age, not from first seen. */
       readonly restarted?: true;
     }
-  /** The removal by hand selected others; it was used since the pass began; no trigger is met. */
-  | Codes<"not-selected" | "just-used" | "no-trigger">
+  /** The removal by hand selected others. */
+  | NotSelected
+  /** Used at or after the instant of the pass. */
+  | { readonly kind: "just-used" }
+  /** No trigger is met. */
+  | { readonly kind: "no-trigger" }
   /**
    * A trigger is met, but a reason in the plan's `blocks` stops the whole pass. `detail`: if it came up only during the
    * pass.
@@ -70,8 +75,12 @@ export type ImageKeepReason =
   | { readonly kind: "changed"; readonly what: string };
 
 export type ImageTrigger =
-  | Codes<"space" | "free" | "budget" | "age" | "all-unused">
-  | { readonly kind: "pressure"; readonly signal: Signal };
+  | { readonly kind: "space" }
+  | { readonly kind: "free" }
+  | { readonly kind: "budget" }
+  | { readonly kind: "age" }
+  | { readonly kind: "pressure"; readonly signal: Signal }
+  | { readonly kind: "all-unused" };
 
 /** Why no image is removed in this pass. */
 export type ImageBlock =
@@ -114,40 +123,54 @@ export type ImageBlock =
 
 /** Why something that belongs to a pod is kept. */
 type CommonKeepReason =
-  | Codes<"not-selected">
+  | NotSelected
   | { readonly kind: "source-not-ready"; readonly message: string }
   | { readonly kind: "blocked"; readonly block: ImageBlock["kind"] }
   | { readonly kind: "changed"; readonly what: string };
 
+type PodRemoveReason = { readonly kind: "pod-gone" };
+
 export type ContainerKeepReason =
-  /** `newest-of-name`: in a living pod, with none running. */
-  | Codes<"running" | "foreign" | "newest-of-name" | "within-limits">
+  | { readonly kind: "running" }
+  | { readonly kind: "foreign" }
   | { readonly kind: "too-young"; readonly age: Duration; readonly minimumAge: Duration }
   /** CREATED or UNKNOWN in a pod that is not deleted. */
   | { readonly kind: "not-dead"; readonly state: string }
+  /** The newest instance of its name in a live pod, while none of that name is running. */
+  | { readonly kind: "newest-of-name" }
+  | { readonly kind: "within-limits" }
+  /** Its end could not be read. */
   | CommonKeepReason;
 
 export type ContainerRemoveReason =
-  | Codes<"pod-gone" | "pod-terminated" | "foreign-dead">
+  | PodRemoveReason
+  | { readonly kind: "pod-terminated" }
   | { readonly kind: "over-per-container-limit"; readonly limit: number }
-  | { readonly kind: "over-total-limit"; readonly limit: number };
+  | { readonly kind: "over-total-limit"; readonly limit: number }
+  | { readonly kind: "foreign-dead" };
 
 export type SandboxKeepReason =
-  | Codes<"ready" | "newest-of-pod" | "foreign">
+  | { readonly kind: "ready" }
   | { readonly kind: "has-containers"; readonly containers: readonly ContainerId[] }
+  | { readonly kind: "newest-of-pod" }
+  | { readonly kind: "foreign" }
   | CommonKeepReason;
 
-export type SandboxRemoveReason = Codes<
-  "pod-gone" | "pod-terminated" | "superseded" | "foreign-dead"
->;
+export type SandboxRemoveReason =
+  | PodRemoveReason
+  | { readonly kind: "pod-terminated" }
+  | { readonly kind: "superseded" }
+  | { readonly kind: "foreign-dead" };
 
 export type LogKeepReason =
-  | Codes<"pod-known" | "pod-not-gone-yet" | "stray">
+  | { readonly kind: "pod-known" }
+  | { readonly kind: "pod-not-gone-yet" }
+  | { readonly kind: "stray" }
   /** A container or sandbox of its pod is listed. */
   | { readonly kind: "in-use"; readonly what: string }
   | CommonKeepReason;
 
-export type LogRemoveReason = Codes<"pod-gone" | "container-gone">;
+export type LogRemoveReason = PodRemoveReason | { readonly kind: "container-gone" };
 
 export type Subject =
   | { readonly kind: "image"; readonly id: ImageId }
