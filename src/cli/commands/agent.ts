@@ -7,7 +7,7 @@ import { screenQuery } from "../../engine/client.ts";
 import { ConfigError, configIssue, HostError } from "../../model/errors.ts";
 import { type Instant, plus } from "../../model/time.ts";
 import { parseKeepPattern } from "../../policy/keep/keep.ts";
-import { document, yamlOfJson } from "../../report/document.ts";
+import { document, type JsonObject, timeOf, yamlOfJson } from "../../report/document.ts";
 import { holdWords } from "../../report/reasons.ts";
 import { VALUE_COLUMNS, type ValuesJson, valuesJson } from "../../report/status.ts";
 import { clean, type Screen, tableLines } from "../../report/terminal.ts";
@@ -63,6 +63,7 @@ export const hold = command({
   doc: "Pauses every pass (gc: exit 7); a removal in flight is finished. Survives reboots. A new hold replaces the old one.",
   operands: [operand("DURATION", "length of the hold, such as 90m, 2h30m or 1d")],
   options: [option("reason TEXT", "reason, shown in status", { mayBeEmpty: true })],
+  formats: DOCUMENT,
   changes: true,
   inAgent: true,
   run: async (context) => {
@@ -70,14 +71,14 @@ export const hold = command({
     const reason = textOf(context, "reason") ?? "";
     const lasts = (until: Instant): string =>
       `on hold for ${humanDuration(length)}, ${holdWords({ until, reason })}`;
-    if (context.dryRun) {
-      const until = plus(context.open.now(), length);
-      return context.say(`Dry run: garbage collection would be ${lasts(until)}.`);
-    }
-    const until = context.open
-      .hold(context.config)
-      .set({ length, reason, by: `crigc hold, user ${context.user}` });
-    context.say(`Garbage collection is ${lasts(until)}; crigc release ends it.`);
+    const { dryRun, user } = context;
+    const until = dryRun
+      ? plus(context.open.now(), length)
+      : context.open.hold(context.config).set({ length, reason, by: `crigc hold, user ${user}` });
+    const text = dryRun
+      ? `Dry run: garbage collection would be ${lasts(until)}.`
+      : `Garbage collection is ${lasts(until)}; crigc release ends it.`;
+    await print(context, holdAnswer({ dryRun, until: timeOf(until), reason }, text));
   },
 });
 
@@ -87,6 +88,7 @@ export const release = command({
   name: "release",
   summary: "end a hold: collection resumes with the next pass",
   doc: "Also ends a hold that cannot be read.",
+  formats: DOCUMENT,
   changes: true,
   inAgent: true,
   run: async (context) => {
@@ -94,16 +96,19 @@ export const release = command({
     const before = file.read();
     const isHeld = before.kind === "held";
     const lasts = isHeld ? `: ${before.until === null ? before.reason : holdWords(before)}` : "";
-    if (context.dryRun)
-      return context.say(
-        `Dry run: ${isHeld ? "the hold would be released" : "no hold found"}${lasts}.`,
-      );
+    const { dryRun } = context;
     // Released whatever was read: an expired one has a file, too.
-    const found = file.release();
-    context.say(
-      isHeld ? `Hold released${lasts}.` : found ? "The hold had expired." : "No hold found.",
-    );
+    const found = !dryRun && file.release();
+    const done = isHeld ? `Hold released${lasts}.` : "The hold had expired.";
+    const planned = `Dry run: ${isHeld ? "the hold would be released" : "no hold found"}${lasts}.`;
+    const text = dryRun ? planned : isHeld || found ? done : "No hold found.";
+    await print(context, holdAnswer({ dryRun, released: isHeld || found }, text));
   },
+});
+
+const holdAnswer = (body: JsonObject, text: string) => ({
+  document: document("Hold", body),
+  table: () => `${clean(text)}\n`,
 });
 
 export const config = command({

@@ -38,6 +38,8 @@ const held = (until: Instant | null, reason = "moving"): Places => ({
 test.each<[string, string, Places]>([
   // The reason is stored unchanged.
   ["is set with a reason", "hold 90m --reason disk\u001bswap", {}],
+  ["is set, as a document", "hold 90m --reason swap -o json", {}],
+  ["is released, as a document", "release -o json", {}],
   ["is refused without a time", "hold 0s", {}],
   ["is refused without a unit", "hold 30", {}],
   ["is released where there is none", "release", {}],

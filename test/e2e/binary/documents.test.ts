@@ -37,6 +37,10 @@ const documents: readonly (readonly [kind: string, words: string])[] = [
   ["Doctor", "doctor -o json"],
   ["Config", "config -o json"],
   ["Version", "version -o json"],
+  ["Hold", "hold 1h -o json"],
+  ["Hold", "release -o json"],
+  ["Installation", "install --dry-run --root . -o json"],
+  ["Installation", "uninstall --dry-run --root . -o json"],
 ];
 
 test("every command with JSON output is tested here", () => {
