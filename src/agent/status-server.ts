@@ -7,7 +7,7 @@ import type { Log } from "../engine/log.ts";
 import type { ProcessWorld } from "../engine/owner.ts";
 import type { Engine } from "../gc/ports.ts";
 import type { Event, Pass } from "../model/pass.ts";
-import { type Duration, type Instant, toMs, watchedSince } from "../model/time.ts";
+import { type Duration, type Instant, toMs, uptimeSince } from "../model/time.ts";
 import { hostAndPort } from "../model/values.ts";
 import { readClocks, wallClock } from "../node/clock.ts";
 import { prepare } from "../node/files.ts";
@@ -173,8 +173,10 @@ export class StatusServer implements HttpProviders {
 function graceOf({ engine }: Attached): Duration | null {
   const ledger = engine.memory.current();
   const { graceUntil } = ledger;
-  const watched = ageNow(ledger, readClocks());
-  return graceUntil === null || watched >= graceUntil ? null : watchedSince(graceUntil, watched);
+  const totalUptime = ageNow(ledger, readClocks());
+  return graceUntil === null || totalUptime >= graceUntil
+    ? null
+    : uptimeSince(graceUntil, totalUptime);
 }
 
 /** A loop is alive if a run or a removal of it ended within three of its periods and two calls' timeouts. */

@@ -5,7 +5,7 @@ import type { ImageOrigin, ImageRecord, Ledger } from "../model/ledger.ts";
 import type { Plan } from "../model/plan.ts";
 import type { RuntimeReader } from "../model/ports.ts";
 import type { Image, Snapshot } from "../model/snapshot.ts";
-import { instant, watched as watchedAt } from "../model/time.ts";
+import { instant, totalUptime as totalUptimeOf } from "../model/time.ts";
 import type { Facts } from "../policy/facts.ts";
 import { compileKeepRules, unmatchedKeepRules } from "../policy/keep/keep.ts";
 import { rememberOrigins } from "../policy/layers.ts";
@@ -105,7 +105,7 @@ export function seeListed(
 ): void {
   const { wall, ...clocks } = observe.host.clocks();
   const before = memory.current();
-  const at = { wall, watched: ageNow(before, clocks) };
+  const at = { wall, totalUptime: ageNow(before, clocks) };
   const after = seeImages(forgetUnlisted(before, listed), listed, at);
   if (after !== before) memory.replace(after);
 }
@@ -208,7 +208,7 @@ export function asIfOldEnough(engine: ReadEngine, prepared: Prepared): Prepared 
   const old = (record: ImageRecord): ImageRecord => ({
     ...record,
     firstSeenAt: instant(record.firstSeenAt - minimumAge),
-    firstSeenWatched: watchedAt(record.firstSeenWatched - minimumAge),
+    firstSeenUptime: totalUptimeOf(record.firstSeenUptime - minimumAge),
   });
   const images = new Map([...prepared.ledger.images].map(([id, record]) => [id, old(record)]));
   return decidedAgain(engine, { ...prepared, ledger: { ...prepared.ledger, images } });

@@ -6,7 +6,7 @@
 import * as v from "valibot";
 
 import { type ChainId, chainId } from "./ids.ts";
-import { type Duration, fromRfc3339, type Instant, type ObservedTime, toRfc3339 } from "./time.ts";
+import { type Duration, fromRfc3339, type Instant, toRfc3339, type TotalUptime } from "./time.ts";
 
 export interface Codec<Value> {
   /** Of what `write` returned. */
@@ -100,7 +100,7 @@ const nanoseconds = { ...integer(-(2n ** 63n), 2n ** 63n - 1n), unit: "Ns" } as 
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a brand exists only for the compiler
 export const durationNs = nanoseconds as Codec<Duration>;
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the same
-export const watchedNs = nanoseconds as Codec<ObservedTime>;
+export const totalUptimeNs = nanoseconds as Codec<TotalUptime>;
 
 /** Keeps nanoseconds, so that a plan from the document equals the plan of the node. */
 export const time: Codec<Instant> = codec(

@@ -17,19 +17,19 @@ import {
   text,
   texts,
   time,
-  watchedNs,
+  totalUptimeNs,
 } from "./codec.ts";
 import { type ChainId, chainId, containerId, imageId, podUid, sandboxId } from "./ids.ts";
-import type { Duration, Instant, ObservedTime } from "./time.ts";
+import type { Duration, Instant, TotalUptime } from "./time.ts";
 
 const imageFields = {
   firstSeenAt: time,
-  firstSeenWatched: watchedNs,
+  firstSeenUptime: totalUptimeNs,
   /** `null`: never seen in use. */
   lastUsedAt: nullable(time),
-  lastUsedWatched: nullable(watchedNs),
+  lastUsedUptime: nullable(totalUptimeNs),
   /** Observed time when its tags or digests last changed, which restarts the minimum age; `null`: never. */
-  ageRestartedWatched: omitNull(watchedNs),
+  ageRestartedUptime: omitNull(totalUptimeNs),
   /** Sorted tags and digests; if they change, the minimum age restarts. */
   names: text,
   sizeBytes: bytes,
@@ -38,11 +38,11 @@ export type ImageRecord = RecordOf<typeof imageFields>;
 
 /** The record of an image that was not seen in use since it was first seen. */
 export const unusedRecord = (
-  of: Pick<ImageRecord, "firstSeenAt" | "firstSeenWatched" | "names" | "sizeBytes">,
+  of: Pick<ImageRecord, "firstSeenAt" | "firstSeenUptime" | "names" | "sizeBytes">,
 ): ImageRecord => ({
-  ageRestartedWatched: null,
+  ageRestartedUptime: null,
   lastUsedAt: null,
-  lastUsedWatched: null,
+  lastUsedUptime: null,
   ...of,
 });
 
@@ -55,12 +55,12 @@ export type ContainerRecord = RecordOf<typeof containerFields>;
 
 const podFields = {
   /** Observed time of the first of the passes in a row in which the pod source lacked it; `null`: the last one had it. */
-  absentSinceWatched: nullable(watchedNs),
+  absentSinceUptime: nullable(totalUptimeNs),
   /**
    * The same for passes without a ready sandbox or running container of it, or in which only its log directory was
    * known; `null` while it lives.
    */
-  deadSinceWatched: nullable(watchedNs),
+  deadSinceUptime: nullable(totalUptimeNs),
 };
 export type PodRecord = RecordOf<typeof podFields>;
 
@@ -95,13 +95,13 @@ export const ledgerCodec = record({
   /** The wall clock at the last observation; `null` in a fresh ledger. */
   observedAt: nullable(time),
   uptime: durationNs,
-  watched: watchedNs,
+  totalUptime: totalUptimeNs,
   /** Nothing is removed before observed time reaches it; `null`: no grace period. */
-  graceUntil: nullable(watchedNs),
+  graceUntil: nullable(totalUptimeNs),
   /** Why the grace period began, for messages. */
   graceReason: nullable(oneOf("boot", "containers-vanished")),
   /** Observed time when the minimum age of all images restarted; `null`: never. */
-  ageRestartedWatched: omitNull(watchedNs),
+  ageRestartedUptime: omitNull(totalUptimeNs),
   /** Records may be missing or old: the next observation restarts the minimum age. */
   ageRestartDue: flag,
   /** Whether any container was listed at the last observation. */
@@ -122,10 +122,10 @@ export const emptyLedger: Ledger = {
   bootId: "",
   observedAt: null,
   uptime: 0n as Duration,
-  watched: 0n as ObservedTime,
+  totalUptime: 0n as TotalUptime,
   graceUntil: null,
   graceReason: null,
-  ageRestartedWatched: null,
+  ageRestartedUptime: null,
   ageRestartDue: false,
   hadContainers: false,
   sandboxes: [],

@@ -10,14 +10,14 @@ export type Duration = Brand<bigint, "Duration">;
  * Observed time in nanoseconds: the machine's uptime, summed in the ledger from look to look. It never decreases, does
  * not jump with the wall clock, and counts a gap without a look as at most a day.
  */
-export type ObservedTime = Brand<bigint, "ObservedTime">;
+export type TotalUptime = Brand<bigint, "TotalUptime">;
 
 const NS_PER_MS = 1_000_000n;
 const NS_PER_SECOND = 1_000_000_000n;
 
 export const instant = (ns: bigint): Instant => ns as Instant;
 export const duration = (ns: bigint): Duration => ns as Duration;
-export const watched = (ns: bigint): ObservedTime => ns as ObservedTime;
+export const totalUptime = (ns: bigint): TotalUptime => ns as TotalUptime;
 
 export const instantFromMs = (ms: number): Instant => instant(BigInt(Math.trunc(ms)) * NS_PER_MS);
 export const durationFromMs = (ms: number): Duration => duration(BigInt(Math.round(ms * 1e6)));
@@ -34,7 +34,7 @@ export const instantToMs = (at: Instant): number => Number(at / NS_PER_MS);
 
 export const since = (later: Instant, earlier: Instant): Duration => duration(later - earlier);
 export const plus = (at: Instant, span: Duration): Instant => instant(at + span);
-export const watchedSince = (later: ObservedTime, earlier: ObservedTime): Duration =>
+export const uptimeSince = (later: TotalUptime, earlier: TotalUptime): Duration =>
   duration(later - earlier);
 
 /** RFC 3339 in UTC; fractions to the last non-zero digit and none when whole: `2026-01-01T00:00:00.25Z`. */

@@ -107,6 +107,6 @@ export function rememberNode(
   const usage = usageOf(snapshot);
   const ledger = remember({ ledger: before, snapshot, usage, limits, pods: before.pods });
   if (parts.containers === "none") return ledger;
-  const view = { ...snapshot, watched: ledger.watched, limits };
+  const view = { ...snapshot, totalUptime: ledger.totalUptime, limits };
   return { ...ledger, pods: rememberPods(before.pods, view, listed) };
 }

@@ -16,7 +16,7 @@ import {
 } from "../model/ledger.ts";
 import type { LedgerLimits } from "../model/limits.ts";
 import type { Clocks, Image, Snapshot } from "../model/snapshot.ts";
-import { duration, hours, type Instant, type ObservedTime, watched } from "../model/time.ts";
+import { duration, hours, type Instant, type TotalUptime, totalUptime } from "../model/time.ts";
 import { atLeastZero, larger, smaller } from "../model/values.ts";
 import { keyed } from "./by-object.ts";
 import { distinctImages, namesText } from "./image/reference.ts";
@@ -54,8 +54,8 @@ export function remember(given: Remember): Ledger {
     uptime: isSameBoot(ledger, clocks)
       ? duration(larger(ledger.uptime, clocks.uptime))
       : clocks.uptime,
-    watched: now,
-    ageRestartedWatched: ledger.ageRestartDue ? now : ledger.ageRestartedWatched,
+    totalUptime: now,
+    ageRestartedUptime: ledger.ageRestartDue ? now : ledger.ageRestartedUptime,
     ageRestartDue: false,
     hadContainers: snapshot.containers.length > 0,
     sandboxes: snapshot.sandboxes.map(({ id }) => id).toSorted(),
@@ -87,7 +87,7 @@ export function forgetUnlisted(ledger: Ledger, listed: readonly Pick<Image, "id"
 export function seeImages(
   ledger: Ledger,
   listed: readonly Image[],
-  at: { readonly wall: Instant; readonly watched: ObservedTime },
+  at: { readonly wall: Instant; readonly totalUptime: TotalUptime },
 ): Ledger {
   // The first observation of a node begins its time.
   if (ledger.observedAt === null) return ledger;
@@ -99,7 +99,7 @@ export function seeImages(
       image.id,
       unusedRecord({
         firstSeenAt: at.wall,
-        firstSeenWatched: at.watched,
+        firstSeenUptime: at.totalUptime,
         names: namesText(image),
         sizeBytes: image.sizeBytes,
       }),
@@ -112,8 +112,8 @@ export function recallImage(ledger: Ledger, id: ImageId, before: ImageRecord): L
   const since = ledger.images.get(id);
   if (since !== undefined && since.names !== before.names) return ledger;
   const lastUsedAt = since?.lastUsedAt ?? before.lastUsedAt;
-  const lastUsedWatched = since?.lastUsedWatched ?? before.lastUsedWatched;
-  const record = { ...before, lastUsedAt, lastUsedWatched };
+  const lastUsedUptime = since?.lastUsedUptime ?? before.lastUsedUptime;
+  const record = { ...before, lastUsedAt, lastUsedUptime };
   return { ...ledger, images: new Map(ledger.images).set(id, record) };
 }
 
@@ -143,7 +143,7 @@ type Grace = Pick<Ledger, "graceUntil" | "graceReason">;
 const NO_GRACE: Grace = { graceUntil: null, graceReason: null };
 
 /** After a boot, or when all containers vanish at once, the pods may just not be back yet. */
-function graceOf({ ledger, snapshot, limits }: Remember, now: ObservedTime): Grace {
+function graceOf({ ledger, snapshot, limits }: Remember, now: TotalUptime): Grace {
   const { bootGrace } = limits;
   const { clocks, containers } = snapshot;
   const left = bootGrace - clocks.uptime;
@@ -152,11 +152,11 @@ function graceOf({ ledger, snapshot, limits }: Remember, now: ObservedTime): Gra
   if (ledger.graceReason === "containers-vanished" && isSameBoot(ledger, clocks))
     return { graceUntil: ledger.graceUntil, graceReason: ledger.graceReason };
   if (ledger.hadContainers && containers.length === 0)
-    return { graceUntil: watched(now + bootGrace), graceReason: "containers-vanished" };
-  return left > 0n ? { graceUntil: watched(now + left), graceReason: "boot" } : NO_GRACE;
+    return { graceUntil: totalUptime(now + bootGrace), graceReason: "containers-vanished" };
+  return left > 0n ? { graceUntil: totalUptime(now + left), graceReason: "boot" } : NO_GRACE;
 }
 
-function imageRecord(input: Remember, image: Image, now: ObservedTime): ImageRecord {
+function imageRecord(input: Remember, image: Image, now: TotalUptime): ImageRecord {
   const { ledger, snapshot, usage } = input;
   const before = ledger.images.get(image.id);
   const names = namesText(image);
@@ -164,13 +164,13 @@ function imageRecord(input: Remember, image: Image, now: ObservedTime): ImageRec
   if (!used && before?.names === names && before.sizeBytes === image.sizeBytes) return before;
   return {
     firstSeenAt: before?.firstSeenAt ?? snapshot.clocks.wall,
-    firstSeenWatched: before?.firstSeenWatched ?? now,
+    firstSeenUptime: before?.firstSeenUptime ?? now,
     // Read after the calls, as in the kubelet: an image in use is never older than the pass.
     lastUsedAt: used ? snapshot.observedAt : (before?.lastUsedAt ?? null),
-    lastUsedWatched: used ? now : (before?.lastUsedWatched ?? null),
+    lastUsedUptime: used ? now : (before?.lastUsedUptime ?? null),
     // It may have been removed and pulled again.
-    ageRestartedWatched:
-      before === undefined || before.names === names ? (before?.ageRestartedWatched ?? null) : now,
+    ageRestartedUptime:
+      before === undefined || before.names === names ? (before?.ageRestartedUptime ?? null) : now,
     names,
     sizeBytes: image.sizeBytes,
   };
@@ -200,12 +200,12 @@ export const AGE_RESTART_MAX = hours(1);
  * between them count nothing.
  */
 export function ageNow(
-  ledger: Pick<Ledger, "bootId" | "observedAt" | "uptime" | "watched">,
+  ledger: Pick<Ledger, "bootId" | "observedAt" | "uptime" | "totalUptime">,
   { bootId, uptime }: Pick<Clocks, "bootId" | "uptime">,
-): ObservedTime {
-  if (ledger.observedAt === null) return ledger.watched;
+): TotalUptime {
+  if (ledger.observedAt === null) return ledger.totalUptime;
   const passed = isSameBoot(ledger, { bootId, uptime }) ? uptime - ledger.uptime : uptime;
-  return watched(ledger.watched + smaller(atLeastZero(passed), GAP_MAX));
+  return totalUptime(ledger.totalUptime + smaller(atLeastZero(passed), GAP_MAX));
 }
 
 /** Where the boot ID is hidden, an uptime that is not lower counts as of the same boot: then less has passed. */

@@ -2,7 +2,7 @@
 import type { ImageId } from "../model/ids.ts";
 import type { ContainerPlan, Criterion, Decision, Purpose, Selection } from "../model/plan.ts";
 import type { Snapshot } from "../model/snapshot.ts";
-import type { ObservedTime } from "../model/time.ts";
+import type { TotalUptime } from "../model/time.ts";
 import { type Ranked, unusedFor } from "./image/rank.ts";
 import { imageNames } from "./image/reference.ts";
 import { usageOf } from "./image/usage.ts";
@@ -19,7 +19,7 @@ export const isByName = (purpose: Purpose): boolean =>
 
 interface SelectionFacts {
   readonly snapshot: Snapshot;
-  readonly watched: ObservedTime;
+  readonly totalUptime: TotalUptime;
 }
 
 /** The selected images, in the order of removal. */
@@ -48,7 +48,7 @@ function testOf(criterion: Criterion, facts: SelectionFacts): (subject: Ranked) 
         parsed.kind === "valid" && matchPattern(parsed.pattern, imageNames(image)) !== null;
     }
     case "unused-for":
-      return ({ record }) => unusedFor(record, facts.watched) >= criterion.span;
+      return ({ record }) => unusedFor(record, facts.totalUptime) >= criterion.span;
     case "untagged":
       return ({ image }) => image.repoTags.every((tag) => tag === "" || tag.startsWith("<none>"));
     case "larger-than":

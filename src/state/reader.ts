@@ -44,7 +44,7 @@ export function readState(places: StatePlaces, isOwner: boolean): FoundState {
   });
   const isUnbroken = faults.length === 0;
   // The spare one is there only if the disk did not take it.
-  const isSpare = spare !== null && spare.ledger.watched >= (stored?.ledger.watched ?? 0n);
+  const isSpare = spare !== null && spare.ledger.totalUptime >= (stored?.ledger.totalUptime ?? 0n);
   const { ledger, closed, lastRecord } = (isSpare ? spare : stored) ?? NOTHING;
   const images = new Map(ledger.images);
   let last = 0;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 
 import type { ImageRecord } from "../../src/model/ledger.ts";
-import { hours, instant, watched } from "../../src/model/time.ts";
+import { hours, instant, totalUptime } from "../../src/model/time.ts";
 import { namesText } from "../../src/policy/image/reference.ts";
 import { read } from "../state/fixture.ts";
 import { aFilesystem, aLedger, anImage, aRecord, NOW } from "../support/build/values.ts";
@@ -24,13 +24,13 @@ describe("with --compat kubelet", () => {
     names: namesText(image),
     firstSeenAt: instant(NOW - hours(72)),
     lastUsedAt: instant(NOW - hours(48)),
-    firstSeenWatched: watched(0n),
-    lastUsedWatched: watched(hours(24)),
+    firstSeenUptime: totalUptime(0n),
+    lastUsedUptime: totalUptime(hours(24)),
   });
   const shown = async (words: readonly string[], known: ImageRecord = record, youngest = "0s") => {
     // Written five minutes ago.
     const ledger = aLedger({
-      watched: watched(hours(72)),
+      totalUptime: totalUptime(hours(72)),
       images: new Map([[image.id, known]]),
     });
     const { node } = openNodeOf({ snapshot: { images: [image] }, ledger });

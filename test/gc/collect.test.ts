@@ -11,7 +11,7 @@ import { podUid, sandboxId } from "../../src/model/ids.ts";
 import type { ImageRecord } from "../../src/model/ledger.ts";
 import type { Limits } from "../../src/model/limits.ts";
 import type { Container } from "../../src/model/snapshot.ts";
-import { duration, instant, minutes, seconds, watched } from "../../src/model/time.ts";
+import { duration, instant, minutes, seconds, totalUptime } from "../../src/model/time.ts";
 import { kubeletPolicy } from "../../src/policy/kubelet/kubelet.ts";
 import { aPodRecord, noLogs, reading } from "../support/build/pods.ts";
 import {
@@ -75,7 +75,7 @@ describe("a pass", () => {
 
   test("as a dry run plans to delete the log directory of a deleted pod with what is listed of it", async () => {
     const [gone, a] = ["default_gone_uid-gone", "default_a_uid-a"];
-    const absent = aPodRecord({ absentSinceWatched: watched(0n) });
+    const absent = aPodRecord({ absentSinceUptime: totalUptime(0n) });
     const its = { sandboxId: aSandbox("gone").id, podUid: podUid("uid-gone") };
     const used = anImage("used");
     const containers = [
@@ -120,7 +120,7 @@ describe("a pass", () => {
       logs: { ...noLogs, podLogs: [{ entry: "default_gone_uid-gone", uid }] },
       pods: reading("kubelet-dir", "uid-a"),
       ledger: aLedger({
-        pods: new Map([[uid, aPodRecord({ absentSinceWatched: watched(0n) })]]),
+        pods: new Map([[uid, aPodRecord({ absentSinceUptime: totalUptime(0n) })]]),
       }),
     });
     fake.world.before = (method) => {
@@ -243,9 +243,9 @@ describe("the record of an image during its removal", () => {
     ["does not after one without an answer, which may still take effect", "silent", false],
   ] as const)("%s", async (_, how, isKept) => {
     const fake = aNode({ [how]: new Set([`RemoveImage ${idOf("a")}`]) });
-    const seenAt = recordOf(fake, "a")?.firstSeenWatched;
+    const seenAt = recordOf(fake, "a")?.firstSeenUptime;
     await run(fake, ALL);
-    expect(recordOf(fake, "a")?.firstSeenWatched).toBe(isKept ? seenAt : undefined);
+    expect(recordOf(fake, "a")?.firstSeenUptime).toBe(isKept ? seenAt : undefined);
   });
 });
 
@@ -260,8 +260,8 @@ test("a container that runs by its own status makes its pod live, so the rest of
     sandboxes: [aSandbox("deleted", { state: "not-ready" })],
     pods: reading("kubelet-dir", "uid-live"),
     ledger: aLedger({
-      watched: watched(minutes(10)),
-      pods: new Map([[uid, aPodRecord({ absentSinceWatched: watched(0n) })]]),
+      totalUptime: totalUptime(minutes(10)),
+      pods: new Map([[uid, aPodRecord({ absentSinceUptime: totalUptime(0n) })]]),
     }),
   });
   fake.world.before = (method, about) => {
@@ -304,7 +304,7 @@ describe("containers first, then images", () => {
     "no grace period begins if the pass removed all containers of the node; with images: %p",
     async (images) => {
       // Dead for longer than a day, as watched.
-      const record = aPodRecord({ deadSinceWatched: watched(0n) });
+      const record = aPodRecord({ deadSinceUptime: totalUptime(0n) });
       const fake = aNode({
         containers: [dead("a")],
         sandboxes: [aSandbox("a", { state: "not-ready" })],

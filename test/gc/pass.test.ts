@@ -124,7 +124,7 @@ test("an image is kept if only the lists for sandboxes name its container, altho
     sandboxes: [aSandbox("pod"), gone],
     pods: reading("kubelet-dir", "uid-pod"),
     ledger: aLedger({
-      pods: new Map([[gone.podUid, aPodRecord({ absentSinceWatched: 0n as never })]]),
+      pods: new Map([[gone.podUid, aPodRecord({ absentSinceUptime: 0n as never })]]),
     }),
   });
   let lists = 0;

@@ -5,7 +5,7 @@ import { describe, expect, test } from "bun:test";
 import { PodLists } from "../../src/gc/pod-lists.ts";
 import { podUid, sandboxId } from "../../src/model/ids.ts";
 import type { Sandbox } from "../../src/model/snapshot.ts";
-import { instant, minutes, seconds, watched } from "../../src/model/time.ts";
+import { instant, minutes, seconds, totalUptime } from "../../src/model/time.ts";
 import { aPodRecord, noLogs, reading } from "../support/build/pods.ts";
 import {
   aContainer,
@@ -24,7 +24,7 @@ import {
 
 const never = new AbortController().signal;
 
-const absentOnce = aPodRecord({ absentSinceWatched: watched(0n - seconds(10)) });
+const absentOnce = aPodRecord({ absentSinceUptime: totalUptime(0n - seconds(10)) });
 
 /** Pod `known` runs and the kubelet lists it; pod `lost` it has not listed for two passes, and what is left is dead. */
 function aNode(lost: Sandbox, change: Partial<FakeWorld> = {}): FakeEngine {

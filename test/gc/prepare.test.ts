@@ -21,7 +21,7 @@ import {
   instant,
   minutes,
   seconds,
-  watched,
+  totalUptime,
 } from "../../src/model/time.ts";
 import { kubeletPolicy } from "../../src/policy/kubelet/kubelet.ts";
 import { aPodRecord, noLogs } from "../support/build/pods.ts";
@@ -89,7 +89,7 @@ const candidates = async (fake: FakeEngine): Promise<readonly string[]> => {
 const anOldImage = { ledger: aLedger({ images: recordsOf(["idle"]) }) };
 
 const ageOf = (ledger: Ledger, word: string): Duration =>
-  duration(ledger.watched - (ledger.images.get(idOf(word))?.firstSeenWatched ?? 0n));
+  duration(ledger.totalUptime - (ledger.images.get(idOf(word))?.firstSeenUptime ?? 0n));
 
 describe("the ledger", () => {
   test("counts an image that comes while a slow runtime lists as first seen when it came", async () => {
@@ -131,7 +131,7 @@ describe("the ledger", () => {
   });
 
   test("has a record of each pod after a pass that judges them, and no other one", async () => {
-    const pods = new Map([[podUid("uid-b"), aPodRecord({ absentSinceWatched: watched(0n) })]]);
+    const pods = new Map([[podUid("uid-b"), aPodRecord({ absentSinceUptime: totalUptime(0n) })]]);
     const world = { ledger: aLedger({ pods }), sandboxes: [aSandbox("a")], logs: noLogs };
     const fake = aNode(world);
     await detect(fake.engine, never);

@@ -1,13 +1,13 @@
 import { expect, test } from "bun:test";
 
-import { type Duration, duration, hours, instant, watched } from "../../src/model/time.ts";
+import { type Duration, duration, hours, instant, totalUptime } from "../../src/model/time.ts";
 import { ageNow } from "../../src/policy/remember.ts";
 
 const look = (bootId: string, count: number) => ({
   bootId,
   observedAt: instant(1n),
   uptime: hours(count),
-  watched: watched(hours(100)),
+  totalUptime: totalUptime(hours(100)),
 });
 const now = (bootId: string, count: number) => ({ bootId, uptime: hours(count) });
 
@@ -34,5 +34,5 @@ test.each<[string, Parameters<typeof ageNow>, Duration]>([
     hours(4),
   ],
 ])("ages grow by the uptime %s", (_, [ledger, clocks], passed) => {
-  expect(ageNow(ledger, clocks)).toBe(watched(hours(100) + passed));
+  expect(ageNow(ledger, clocks)).toBe(totalUptime(hours(100) + passed));
 });

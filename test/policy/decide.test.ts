@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { podUid } from "../../src/model/ids.ts";
 import type { ContainerPlan, Criterion, Purpose } from "../../src/model/plan.ts";
 import type { Snapshot } from "../../src/model/snapshot.ts";
-import { watched } from "../../src/model/time.ts";
+import { totalUptime } from "../../src/model/time.ts";
 import type { Facts, Parts } from "../../src/policy/facts.ts";
 import { defaultPolicy } from "../../src/policy/policy.ts";
 import { ago, aPodRecord, dead, noLogs, reading, sandboxOf } from "../support/build/pods.ts";
@@ -27,7 +27,7 @@ const snapshot: Partial<Snapshot> = {
   },
   pods: reading("kubelet-dir", "uid-a"),
 };
-const LONG_GONE = { absentSinceWatched: watched(0n), deadSinceWatched: watched(0n) };
+const LONG_GONE = { absentSinceUptime: totalUptime(0n), deadSinceUptime: totalUptime(0n) };
 const everything: Parts = { containers: "all", images: true };
 
 function inputFor(parts: Partial<Parts>, purpose: Purpose = { kind: "all-unused" }): Facts {

@@ -5,7 +5,7 @@ import type { ImageRecord, Ledger } from "../../src/model/ledger.ts";
 import type { ImageLimits } from "../../src/model/limits.ts";
 import type { ImagePlan } from "../../src/model/plan.ts";
 import type { Image, Snapshot } from "../../src/model/snapshot.ts";
-import { type Duration, duration, hours, watched } from "../../src/model/time.ts";
+import { type Duration, duration, hours, totalUptime } from "../../src/model/time.ts";
 import type { Facts } from "../../src/policy/facts.ts";
 import { decideImages } from "../../src/policy/image/images.ts";
 import { ImageManager } from "../../src/policy/kubelet/image-manager.ts";
@@ -29,7 +29,7 @@ export interface Node {
   readonly without?: ReadonlySet<ContainerId>;
 }
 
-export const WATCHED = watched(hours(1_000));
+export const WATCHED = totalUptime(hours(1_000));
 
 export function inputOf({
   images = [],
@@ -43,7 +43,7 @@ export function inputOf({
   return {
     ...factsOf(
       aSnapshot({ images, ...snapshot }),
-      aLedger({ watched: WATCHED, images: new Map(known), ...ledger }),
+      aLedger({ totalUptime: WATCHED, images: new Map(known), ...ledger }),
       { ...defaultImageLimits, ...limits },
     ),
     ...facts,
@@ -70,13 +70,13 @@ export function kubeletPlanOf({ beganAt = null, ...node }: KubeletNode): ImagePl
 }
 
 export function kubeletOn(
-  { snapshot: { clocks }, ledger: { images, watched: now } }: Facts,
+  { snapshot: { clocks }, ledger: { images, totalUptime: now } }: Facts,
   beganAt: Duration | null = null,
 ): ImageManager {
   const at = (time: bigint): Duration => duration(clocks.uptime - (now - time));
-  const records = [...images].map(([id, { firstSeenWatched, lastUsedWatched: used }]) => {
+  const records = [...images].map(([id, { firstSeenUptime, lastUsedUptime: used }]) => {
     const lastUsed = used === null ? null : at(used);
-    return [id, { firstDetected: at(firstSeenWatched), lastUsed }] as const;
+    return [id, { firstDetected: at(firstSeenUptime), lastUsed }] as const;
   });
   return new ImageManager(beganAt, new Map(records));
 }

@@ -11,7 +11,7 @@ import {
   instant,
   minutes,
   seconds,
-  watched,
+  totalUptime,
 } from "../../src/model/time.ts";
 import { usageOf } from "../../src/policy/image/usage.ts";
 import {
@@ -67,21 +67,24 @@ describe("images", () => {
     expect(recordOf(two, app)).toMatchObject({
       lastUsedAt: instant(NOW + minutes(5) + seconds(1)),
       firstSeenAt: NOW,
-      firstSeenWatched: one.watched,
-      lastUsedWatched: two.watched,
-      ageRestartedWatched: null,
+      firstSeenUptime: one.totalUptime,
+      lastUsedUptime: two.totalUptime,
+      ageRestartedUptime: null,
     });
   });
 
   test("a list between observations adds records of new images, and nothing before the first one", () => {
     const one = firstSeen(app);
-    const at = { wall: instant(NOW + minutes(1)), watched: watched(one.watched + minutes(1)) };
+    const at = {
+      wall: instant(NOW + minutes(1)),
+      totalUptime: totalUptime(one.totalUptime + minutes(1)),
+    };
     const fresh = anImage("fresh");
     const seen = seeImages(one, [app, fresh], at);
     expect(recordOf(seen, app)).toBe(recordOf(one, app));
     expect(recordOf(seen, fresh)).toMatchObject({
       firstSeenAt: at.wall,
-      firstSeenWatched: at.watched,
+      firstSeenUptime: at.totalUptime,
       lastUsedAt: null,
     });
     expect(seeImages(one, [app], at)).toBe(one);
@@ -95,7 +98,7 @@ describe("images", () => {
   });
 
   test("changed tags or digests restart the minimum age, and leave first seen and last used as they are", () => {
-    const used = { lastUsedAt: NOW, lastUsedWatched: watched(5n) };
+    const used = { lastUsedAt: NOW, lastUsedUptime: totalUptime(5n) };
     const record = aRecord({ names: "registry.example/app:v0", ...used });
     const before = aLedger({ images: new Map([[app.id, record]]) });
     const containers = [aContainer("c", { imageId: idOf("x") })];
@@ -103,7 +106,7 @@ describe("images", () => {
     expect(recordOf(after, app)).toEqual({
       ...record,
       names: "registry.example/app:v1",
-      ageRestartedWatched: after.watched,
+      ageRestartedUptime: after.totalUptime,
       sizeBytes: app.sizeBytes,
     });
   });
@@ -113,8 +116,8 @@ describe("images", () => {
     for (let at = 5; at <= 90; at += 5) {
       const image = anImage("app", { repoTags: [`a/x:${at}`] });
       ledger = next({ ...ledger, ageRestartDue: true }, later(minutes(at), { images: [image] }));
-      expect(ledger.ageRestartedWatched).toBe(ledger.watched);
-      expect(recordOf(ledger, image).ageRestartedWatched).toBe(ledger.watched);
+      expect(ledger.ageRestartedUptime).toBe(ledger.totalUptime);
+      expect(recordOf(ledger, image).ageRestartedUptime).toBe(ledger.totalUptime);
       expect(ledger.ageRestartDue).toBeFalse();
     }
   });
@@ -139,10 +142,10 @@ describe("images", () => {
 
     const seen = next(forgotten, later(minutes(5), { images: [app] }));
     expect(recordOf(seen, app).firstSeenAt).toBeGreaterThan(before.firstSeenAt);
-    for (const known of [before, { ...before, lastUsedAt: NOW, lastUsedWatched: watched(3n) }])
+    for (const known of [before, { ...before, lastUsedAt: NOW, lastUsedUptime: totalUptime(3n) }])
       expect(recalled(seen, known)).toEqual(known);
 
-    const use = { lastUsedAt: NOW, lastUsedWatched: watched(7n) };
+    const use = { lastUsedAt: NOW, lastUsedUptime: totalUptime(7n) };
     const inUse = { ...seen, images: new Map([[app.id, { ...recordOf(seen, app), ...use }]]) };
     expect(recalled(inUse)).toEqual({ ...before, ...use });
 
@@ -160,7 +163,7 @@ describe("the boot grace period", () => {
     const one = next(aLedger(), rebooted);
     expect(one).toMatchObject({
       graceReason: "boot",
-      graceUntil: watched(one.watched + minutes(4)),
+      graceUntil: totalUptime(one.totalUptime + minutes(4)),
     });
     expect(next(one, at(minutes(2), instant(NOW + hours(900)))).graceUntil).toBe(one.graceUntil);
     const two = next(one, at(duration(minutes(5) - 1n)));
@@ -176,7 +179,7 @@ describe("the boot grace period", () => {
     expect(again.graceUntil).toBe(one.graceUntil);
     const booted = { wall: NOW, uptime: hours(1), bootId: "boot-2" };
     const after = next({ ...again, hadContainers: true }, later(minutes(30), { clocks: booted }));
-    expect(after.graceUntil).toBe(watched(after.watched + minutes(5)));
+    expect(after.graceUntil).toBe(totalUptime(after.totalUptime + minutes(5)));
   });
 
   test("begins when all containers vanished between two observations", () => {
@@ -196,7 +199,7 @@ describe("the boot grace period", () => {
 
   test("begins in a fresh ledger only on a machine that is up for less than the grace", () => {
     const lost = next(emptyLedger, rebooted);
-    expect(lost.graceUntil).toBe(watched(lost.watched + minutes(4)));
+    expect(lost.graceUntil).toBe(totalUptime(lost.totalUptime + minutes(4)));
     expect(next(emptyLedger, at(duration(minutes(5) - 1n))).graceReason).toBe("boot");
     expect(next(emptyLedger, at(minutes(5))).graceUntil).toBeNull();
   });
@@ -232,6 +235,6 @@ describe("containers, sandboxes, pods and directories", () => {
 
 test("an observation of an earlier moment does not turn the age clock back", () => {
   const newer = next(aLedger({ observedAt: NOW, uptime: hours(48) }), later(minutes(4)));
-  const { uptime, watched: now } = newer;
-  expect(next(newer, later(minutes(1)))).toMatchObject({ uptime, watched: now });
+  const { uptime, totalUptime: now } = newer;
+  expect(next(newer, later(minutes(1)))).toMatchObject({ uptime, totalUptime: now });
 });

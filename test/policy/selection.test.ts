@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 
 import type { Criterion, ImagePlan, Purpose, Selection } from "../../src/model/plan.ts";
-import { type Duration, minutes, watched } from "../../src/model/time.ts";
+import { type Duration, minutes, totalUptime } from "../../src/model/time.ts";
 import { isByName, selectionOf } from "../../src/policy/selection.ts";
 import { aContainer, anImage, idOf } from "../support/build/values.ts";
 import { decideAlone, fateOf, inputOf, WATCHED } from "./judging.ts";
@@ -11,7 +11,7 @@ const web = anImage("web", { sizeBytes: 200n });
 const bare = anImage("bare", { repoTags: ["", "<none>:v1"], sizeBytes: 300n });
 const images = [app, web, bare];
 /** The app was used a minute ago, the others were unused for hours. */
-const records = [{ lastUsedWatched: watched(WATCHED - minutes(1)) }];
+const records = [{ lastUsedUptime: totalUptime(WATCHED - minutes(1)) }];
 
 function planned(selection: Selection): ImagePlan {
   const used = [aContainer("c", { imageId: idOf("web"), podNamespace: "shop" })];

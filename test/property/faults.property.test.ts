@@ -12,7 +12,7 @@ import type { ImageRecord, PodRecord } from "../../src/model/ledger.ts";
 import type { PassKind } from "../../src/model/pass.ts";
 import type { ImageTarget, Purpose } from "../../src/model/plan.ts";
 import type { Container, ContainerState, Image, PodReading } from "../../src/model/snapshot.ts";
-import { hours, instant, minutes, seconds, watched } from "../../src/model/time.ts";
+import { hours, instant, minutes, seconds, totalUptime } from "../../src/model/time.ts";
 import { DEADLINE_MS } from "../sim/clock.ts";
 import { noLogs } from "../support/build/pods.ts";
 import {
@@ -224,7 +224,7 @@ function live(node: FaultyNode, isUnderPressure: boolean): Lived {
     ledger: aLedger({
       observedAt: NOW,
       uptime: hours(48),
-      watched: WATCHED,
+      totalUptime: WATCHED,
       images: new Map(
         node.images.map(({ ageMinutes }, at) => [wordId(at), recordOf(at, ageMinutes)] as const),
       ),
@@ -279,13 +279,13 @@ function containerOf({ pod, name, state, image, by }: RandomContainer, at: numbe
 const recordOf = (at: number, ageMinutes: number): ImageRecord =>
   aRecord({
     firstSeenAt: instant(NOW - minutes(ageMinutes)),
-    firstSeenWatched: watched(WATCHED - minutes(ageMinutes)),
+    firstSeenUptime: totalUptime(WATCHED - minutes(ageMinutes)),
     names: `registry.example/${WORDS[at]}:v1`,
   });
 
 const podRecord = (absentSeconds: number | null): PodRecord => ({
-  absentSinceWatched: absentSeconds === null ? null : watched(WATCHED - seconds(absentSeconds)),
-  deadSinceWatched: null,
+  absentSinceUptime: absentSeconds === null ? null : totalUptime(WATCHED - seconds(absentSeconds)),
+  deadSinceUptime: null,
 });
 
 function readingOf({ source, pods }: FaultyNode): PodReading {

@@ -14,7 +14,7 @@ import type {
   KeepRule,
   Resolution,
 } from "../../src/model/snapshot.ts";
-import { instant, minutes, watched } from "../../src/model/time.ts";
+import { instant, minutes, totalUptime } from "../../src/model/time.ts";
 import type { Facts } from "../../src/policy/facts.ts";
 import {
   aContainer,
@@ -36,7 +36,7 @@ export type Drawn<From> = From extends fc.Arbitrary<infer Value> ? Value : never
 export const inSomeOrder = <Item>(list: readonly Item[]): fc.Arbitrary<Item[]> =>
   fc.shuffledSubarray([...list], { minLength: list.length });
 
-export const WATCHED = watched(minutes(100_000));
+export const WATCHED = totalUptime(minutes(100_000));
 export const WORDS = ["a", "b", "c", "d", "e", "f", "g", "h"] as const;
 export const rarely = fc.nat(5).map((roll) => roll === 0);
 const minute = fc.integer({ min: 0, max: 40 }).map((count) => minutes(count));
@@ -64,9 +64,9 @@ const record: fc.Arbitrary<Partial<ImageRecord>> = fc
   })
   .map(({ seen, used }) => ({
     firstSeenAt: instant(NOW - seen),
-    firstSeenWatched: watched(WATCHED - seen),
+    firstSeenUptime: totalUptime(WATCHED - seen),
     lastUsedAt: used === null ? null : instant(NOW - used),
-    lastUsedWatched: used === null ? null : watched(WATCHED - used),
+    lastUsedUptime: used === null ? null : totalUptime(WATCHED - used),
   }));
 
 /** How a container may name its image. */
@@ -162,7 +162,7 @@ function assemble(
   const known = images.map((one, at) => [one.id, aRecord(records[at])] as const);
   return {
     input: {
-      ...factsOf(snapshot, aLedger({ watched: WATCHED, images: new Map(known) }), chosen),
+      ...factsOf(snapshot, aLedger({ totalUptime: WATCHED, images: new Map(known) }), chosen),
       purpose,
     },
     truth: new Map(runs.map(({ target }, at) => [`container-c${at}`, target.id])),

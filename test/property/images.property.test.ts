@@ -52,7 +52,7 @@ test("an image that is running, mounted, pinned, kept or too young is never plan
           if (prefix.startsWith("sha256:")) expect(image.id.startsWith(prefix)).toBeFalse();
         if (input.limits.images.keepLoaded) expect(image.repoDigests).not.toEqual([]);
         const isKubeletsAge = isKubelet && triggers.some(({ kind }) => kind === "age");
-        const age = input.ledger.watched - record.firstSeenWatched;
+        const age = input.ledger.totalUptime - record.firstSeenUptime;
         if (!isKubeletsAge) expect(age).toBeGreaterThanOrEqual(input.limits.images.minimumAge);
       }
     }),

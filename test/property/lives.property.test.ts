@@ -104,16 +104,16 @@ const shownOf = (ledger: Ledger): ReturnType<typeof shown> => ({
     Array.from(ledger.images, ([id, record]) => [
       String(id),
       [
-        record.firstSeenWatched,
+        record.firstSeenUptime,
         record.firstSeenAt,
-        record.lastUsedWatched,
-        record.ageRestartedWatched,
+        record.lastUsedUptime,
+        record.ageRestartedUptime,
       ],
     ]),
   ),
-  time: ledger.watched,
+  time: ledger.totalUptime,
   isRestartDue: ledger.ageRestartDue,
-  restarted: ledger.ageRestartedWatched,
+  restarted: ledger.ageRestartedUptime,
 });
 
 interface Process {

@@ -14,7 +14,7 @@ import type { ImageLimits } from "../../src/model/limits.ts";
 import type { Plan } from "../../src/model/plan.ts";
 import type { RuntimeReader } from "../../src/model/ports.ts";
 import type { PodReading, Snapshot } from "../../src/model/snapshot.ts";
-import { duration, hours, watched } from "../../src/model/time.ts";
+import { duration, hours, totalUptime } from "../../src/model/time.ts";
 import { defaultPolicy } from "../../src/policy/policy.ts";
 import { declared } from "../cri/declared.ts";
 import {
@@ -274,7 +274,7 @@ test.each([false, true])(
           const channel = channelOf(node, traits);
           const fresh = () => makeReader({ runtime: channel, image: channel });
           const remembering = fresh();
-          let ledger = aLedger({ watched: watched(hours(24)) });
+          let ledger = aLedger({ totalUptime: totalUptime(hours(24)) });
           for (const steps of looks) {
             for (const step of steps) apply(world, step);
             const known = await look(remembering, world, ledger);

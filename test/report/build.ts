@@ -29,7 +29,7 @@ import {
   minutes,
   plus,
   seconds,
-  watched,
+  totalUptime,
 } from "../../src/model/time.ts";
 import type { StatusReport } from "../../src/report/status.ts";
 import type { Screen } from "../../src/report/terminal.ts";
@@ -73,7 +73,7 @@ export const record = (differences: Partial<ImageRecord> = {}): ImageRecord =>
   aRecord({
     firstSeenAt: at("2026-01-01T00:00:00Z"),
     lastUsedAt: at("2026-01-12T08:00:00Z"),
-    lastUsedWatched: watched(1n),
+    lastUsedUptime: totalUptime(1n),
     ...differences,
   });
 

@@ -16,7 +16,7 @@ import { join } from "node:path";
 
 import { type ImageId, imageId, passId } from "../../src/model/ids.ts";
 import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
-import { duration, instant, watched } from "../../src/model/time.ts";
+import { duration, instant, totalUptime } from "../../src/model/time.ts";
 import { HISTORY_BYTES_MAX } from "../../src/state/history-file.ts";
 import { diskObstacle, MiB, smallDisk } from "../e2e/binary/disk.ts";
 import { aRecord } from "../support/build/values.ts";
@@ -26,7 +26,7 @@ import { containerItem, imageItem, images, pass } from "./history-fixture.ts";
 
 const id = (name: string): ImageId => imageId(`sha256:${name}`);
 const seenAt = (at: bigint) =>
-  aRecord({ firstSeenWatched: watched(at), ageRestartedWatched: null });
+  aRecord({ firstSeenUptime: totalUptime(at), ageRestartedUptime: null });
 
 /** A ledger with images first seen at these times. */
 const ledgerOf = (seen: Readonly<Record<string, bigint>>, at = 1_000n): Ledger => ({
@@ -34,7 +34,7 @@ const ledgerOf = (seen: Readonly<Record<string, bigint>>, at = 1_000n): Ledger =
   bootId: "boot",
   observedAt: now,
   uptime: duration(at),
-  watched: watched(at),
+  totalUptime: totalUptime(at),
   images: new Map(Object.entries(seen).map(([name, first]) => [id(name), seenAt(first)])),
 });
 

@@ -1,20 +1,22 @@
 // Changes the ledger of a state directory, so that a test need not wait for time to pass.
 
 import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
-import { type Duration, duration, seconds, watched } from "../../src/model/time.ts";
+import { type Duration, duration, seconds, totalUptime } from "../../src/model/time.ts";
 import { ledgerText, readLedger, writeLedger } from "../../src/state/files.ts";
 
 /** Leaves the ledger as it would be had the node been observed for so much longer. */
 export const observedFor = (stateDir: string, time: Duration): Promise<void> =>
-  changeLedger(stateDir, ({ watched: before }) => ({ watched: watched(before + time) }));
+  changeLedger(stateDir, ({ totalUptime: before }) => ({
+    totalUptime: totalUptime(before + time),
+  }));
 
 /**
  * A pod is deleted when two passes this far apart lack it: as if the last one had been so much earlier, for
  * processes that go by the clocks too.
  */
 export const passesApart = (stateDir: string): Promise<void> =>
-  changeLedger(stateDir, ({ uptime, watched: before }) => ({
-    watched: watched(before + seconds(10)),
+  changeLedger(stateDir, ({ uptime, totalUptime: before }) => ({
+    totalUptime: totalUptime(before + seconds(10)),
     uptime: duration(uptime - seconds(10)),
   }));
 

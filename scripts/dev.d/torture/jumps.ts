@@ -29,7 +29,7 @@ export async function jumps({ rounds, random, deadlineMs }: Torture): Promise<Re
     `--minimum-image-ttl-duration=${MINIMUM_AGE_DAYS}d`,
   ];
   let tried = 0;
-  let watchedMs = 0;
+  let uptimeMs = 0;
   let uptimeS = 0;
   let latestS = 0;
   try {
@@ -47,11 +47,11 @@ export async function jumps({ rounds, random, deadlineMs }: Torture): Promise<Re
       if (![0, 4].includes(exitCode)) faults.push(`${what}: ended with ${exitCode}: ${stderr}`);
       const { ledger, notices } = readState(stateDir);
       faults.push(...notices.map((notice) => `${what}: ${notice}`));
-      const nowMs = Number(ledger.watched / 1_000_000n);
-      const gainMs = nowMs - watchedMs;
+      const nowMs = Number(ledger.totalUptime / 1_000_000n);
+      const gainMs = nowMs - uptimeMs;
       if (gainMs < 0 || gainMs > MOST_MS)
         faults.push(`${what}: observed time went by ${gainMs} ms`);
-      watchedMs = nowMs;
+      uptimeMs = nowMs;
       if (runtime.node.images.length === 0) {
         faults.push(`${what}: an image went that was observed for ${nowMs} ms`);
         break;
@@ -66,7 +66,7 @@ export async function jumps({ rounds, random, deadlineMs }: Torture): Promise<Re
     name: "jumps",
     tried,
     faults,
-    figures: `the time since the boot jumped within 60 days and the wall clock within 800; ${Math.round(watchedMs / 60_000)} min counted as observed`,
+    figures: `the time since the boot jumped within 60 days and the wall clock within 800; ${Math.round(uptimeMs / 60_000)} min counted as observed`,
   };
 }
 

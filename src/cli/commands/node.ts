@@ -67,7 +67,7 @@ function selectedOf(context: CommandContext, { plan, snapshot, ledger }: Prepare
   const all = imagesOf(plan);
   const selection = criteriaOf(context);
   if (selection.length === 0) return all;
-  const facts = { snapshot, watched: ledger.watched };
+  const facts = { snapshot, totalUptime: ledger.totalUptime };
   const selected = selectedImages([...all.kept, ...all.candidates], selection, facts);
   return {
     kept: all.kept.filter(({ image }) => selected.has(image.id)),

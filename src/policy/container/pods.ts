@@ -12,7 +12,7 @@ import {
   type Sandbox,
   type Snapshot,
 } from "../../model/snapshot.ts";
-import { type ObservedTime, seconds, watchedSince } from "../../model/time.ts";
+import { seconds, type TotalUptime, uptimeSince } from "../../model/time.ts";
 import type { Facts } from "../facts.ts";
 
 export interface Owner {
@@ -99,13 +99,13 @@ export const PASSES_APART = seconds(10);
 export interface PodView extends Listed {
   readonly pods: PodReading;
   readonly logs: LogReading | null;
-  readonly watched: ObservedTime;
+  readonly totalUptime: TotalUptime;
   readonly limits: LedgerLimits;
 }
 
 export const podView = ({ snapshot, ledger, limits }: Facts): PodView => ({
   ...snapshot,
-  watched: ledger.watched,
+  totalUptime: ledger.totalUptime,
   limits: limits.ledger,
 });
 
@@ -144,7 +144,7 @@ export function rememberPods(
   view: PodView,
   listed: readonly Owner[] = listedOwners(view),
 ): ReadonlyMap<PodUid, PodRecord> {
-  const { watched } = view;
+  const { totalUptime } = view;
   const state = podSourceState(view);
   // A pass whose source is not ready interrupts the row.
   const listsPods = state.kind === "ready" && state.source !== "cri";
@@ -157,8 +157,8 @@ export function rememberPods(
     const isDead = !living.has(uid);
     const isAbsent = isDead && listsPods && !inSource.has(uid);
     next.set(uid, {
-      absentSinceWatched: isAbsent ? (before?.absentSinceWatched ?? watched) : null,
-      deadSinceWatched: isDead ? (before?.deadSinceWatched ?? watched) : null,
+      absentSinceUptime: isAbsent ? (before?.absentSinceUptime ?? totalUptime) : null,
+      deadSinceUptime: isDead ? (before?.deadSinceUptime ?? totalUptime) : null,
     });
   }
   return next;
@@ -169,23 +169,22 @@ export function rememberPods(
  * determined again.
  */
 export function judgePods(records: ReadonlyMap<PodUid, PodRecord>, view: PodView): PodJudgement {
-  const { watched } = view;
+  const { totalUptime } = view;
   const state = podSourceState(view);
   const living = livingPods(view);
-  const isConfirmed = (uid: PodUid, since: ObservedTime | null): boolean =>
-    !living.has(uid) && since !== null && watchedSince(watched, since) >= PASSES_APART;
-  const deadSince = (uid: PodUid): ObservedTime | null =>
-    records.get(uid)?.deadSinceWatched ?? null;
+  const isConfirmed = (uid: PodUid, since: TotalUptime | null): boolean =>
+    !living.has(uid) && since !== null && uptimeSince(totalUptime, since) >= PASSES_APART;
+  const deadSince = (uid: PodUid): TotalUptime | null => records.get(uid)?.deadSinceUptime ?? null;
   const isDead = (uid: PodUid): boolean => isConfirmed(uid, deadSince(uid));
   const isReady = state.kind === "ready";
   const isCri = isReady && state.source === "cri";
   const inSource = podsIn(view.pods);
-  const absentSince = (uid: PodUid): ObservedTime | null =>
-    inSource.has(uid) ? null : (records.get(uid)?.absentSinceWatched ?? null);
+  const absentSince = (uid: PodUid): TotalUptime | null =>
+    inSource.has(uid) ? null : (records.get(uid)?.absentSinceUptime ?? null);
   const isDeleted = (uid: PodUid): boolean => {
     if (!isCri) return isReady && isConfirmed(uid, absentSince(uid));
     // Not by the runtime's timestamps, which jump with the node's clock and count nights when it was off.
-    const isOld = watchedSince(watched, deadSince(uid) ?? watched) >= view.limits.deadPodTtl;
+    const isOld = uptimeSince(totalUptime, deadSince(uid) ?? totalUptime) >= view.limits.deadPodTtl;
     return isOld && isDead(uid);
   };
   return {

@@ -83,7 +83,7 @@ function agedImages(facts: Facts, judgement: Judgement): ReadonlySet<ImageId> {
     .images()
     .filter(
       (subject) =>
-        unusedFor(subject.record, facts.ledger.watched) > maximumAge &&
+        unusedFor(subject.record, facts.ledger.totalUptime) > maximumAge &&
         protectionOf(subject, judgement.context()).reason === null,
     );
   return new Set(due.map(({ image }) => image.id));
@@ -135,7 +135,7 @@ function choiceOf(choosing: Choosing): Choice {
   const removals = layers.removals();
   const candidates = ordered.map((one) => ({
     ...one,
-    unusedFor: unusedFor(one.record, ledger.watched),
+    unusedFor: unusedFor(one.record, ledger.totalUptime),
     estimateBytes: removals.remove(one.image.id) ?? one.image.sizeBytes,
   }));
   return {

@@ -5,7 +5,7 @@ import { type ImageRecord, type Ledger, unusedRecord } from "../../model/ledger.
 import type { ImageCandidate, Selection } from "../../model/plan.ts";
 import type { ImageBlock, ImageKeepReason } from "../../model/reason.ts";
 import type { Image, KeepProblem, Snapshot } from "../../model/snapshot.ts";
-import { plus, watchedSince } from "../../model/time.ts";
+import { plus, uptimeSince } from "../../model/time.ts";
 import { compared, once } from "../../model/values.ts";
 import { startingPods } from "../creations.ts";
 import type { Facts } from "../facts.ts";
@@ -62,9 +62,9 @@ export function judgeImages(
     selected:
       selection === null
         ? null
-        : selectedImages(images(), selection, { snapshot, watched: ledger.watched }),
-    watched: ledger.watched,
-    ageRestartedWatched: ledger.ageRestartedWatched,
+        : selectedImages(images(), selection, { snapshot, totalUptime: ledger.totalUptime }),
+    totalUptime: ledger.totalUptime,
+    ageRestartedUptime: ledger.ageRestartedUptime,
   }));
   const blocks = imageBlocks(facts, usage, [...snapshot.keep.problems, ...keep.problems]);
   return { images, byId, usage, context, blocks };
@@ -75,7 +75,7 @@ const recordOf = ({ snapshot, ledger }: Facts, image: Image): ImageRecord =>
   ledger.images.get(image.id) ??
   unusedRecord({
     firstSeenAt: snapshot.clocks.wall,
-    firstSeenWatched: ledger.watched,
+    firstSeenUptime: ledger.totalUptime,
     names: namesText(image),
     sizeBytes: image.sizeBytes,
   });
@@ -128,8 +128,8 @@ export function isRecreated(
 ): boolean {
   const [then, now] = [planned.images.get(id), current.images.get(id)];
   return (
-    now?.firstSeenWatched !== then?.firstSeenWatched ||
-    now?.ageRestartedWatched !== then?.ageRestartedWatched
+    now?.firstSeenUptime !== then?.firstSeenUptime ||
+    now?.ageRestartedUptime !== then?.ageRestartedUptime
   );
 }
 
@@ -187,8 +187,8 @@ export function startingBlock(
 export function standingBlocks({ hold, ledger }: Facts): readonly ImageBlock[] {
   const held: readonly ImageBlock[] =
     hold.kind === "none" ? [] : [{ kind: "on-hold", until: hold.until, reason: hold.reason }];
-  const { graceUntil, graceReason, watched } = ledger;
-  if (graceUntil === null || watched >= graceUntil) return held;
-  const remaining = watchedSince(graceUntil, watched);
+  const { graceUntil, graceReason, totalUptime } = ledger;
+  if (graceUntil === null || totalUptime >= graceUntil) return held;
+  const remaining = uptimeSince(graceUntil, totalUptime);
   return [...held, { kind: "boot-grace", because: graceReason ?? "boot", remaining }];
 }

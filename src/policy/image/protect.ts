@@ -3,7 +3,7 @@ import type { ImageId } from "../../model/ids.ts";
 import type { ImageLimits } from "../../model/limits.ts";
 import type { ImageKeepReason, ImageUser } from "../../model/reason.ts";
 import type { Image, Snapshot } from "../../model/snapshot.ts";
-import { type Duration, duration, type ObservedTime, watchedSince } from "../../model/time.ts";
+import { type Duration, duration, type TotalUptime, uptimeSince } from "../../model/time.ts";
 import { atLeastZero, smaller } from "../../model/values.ts";
 import {
   type CompiledKeepRules,
@@ -26,9 +26,9 @@ export interface ProtectionContext {
   readonly places: () => ReadonlyMap<ImageId, RepositoryPlace>;
   /** The selection of a removal by hand; `null`: no limit. */
   readonly selected: ReadonlySet<ImageId> | null;
-  readonly watched: ObservedTime;
+  readonly totalUptime: TotalUptime;
   /** When the minimum age of all images restarted. */
-  readonly ageRestartedWatched: ObservedTime | null;
+  readonly ageRestartedUptime: TotalUptime | null;
 }
 
 export interface Protection {
@@ -125,16 +125,16 @@ function recentInRepository(
 
 function tooYoung({ record }: Ranked, context: ProtectionContext): ImageKeepReason | null {
   const { minimumAge } = context.limits;
-  const ageSince = (since: ObservedTime): Duration =>
-    duration(atLeastZero(watchedSince(context.watched, since)));
-  const restarts = [record.ageRestartedWatched, context.ageRestartedWatched];
+  const ageSince = (since: TotalUptime): Duration =>
+    duration(atLeastZero(uptimeSince(context.totalUptime, since)));
+  const restarts = [record.ageRestartedUptime, context.ageRestartedUptime];
   for (const restart of restarts) {
-    if (restart === null || restart <= record.firstSeenWatched) continue;
+    if (restart === null || restart <= record.firstSeenUptime) continue;
     const least = duration(smaller(minimumAge, AGE_RESTART_MAX));
     const age = ageSince(restart);
     if (age < least) return { kind: "too-young", age, minimumAge: least, restarted: true };
   }
-  const age = ageSince(record.firstSeenWatched);
+  const age = ageSince(record.firstSeenUptime);
   return age < minimumAge ? { kind: "too-young", age, minimumAge } : null;
 }
 

@@ -6,9 +6,9 @@ import type { Image } from "../../model/snapshot.ts";
 import {
   type Duration,
   duration,
-  type ObservedTime,
-  watched,
-  watchedSince,
+  type TotalUptime,
+  totalUptime,
+  uptimeSince,
 } from "../../model/time.ts";
 import { atLeastZero, compared, larger } from "../../model/values.ts";
 import { parseReference } from "./reference.ts";
@@ -31,7 +31,7 @@ export function compareImages(origins: Ledger["origins"]): (a: Ranked, b: Ranked
   };
   return (a, b) =>
     compared(unusedSince(a.record), unusedSince(b.record)) ||
-    compared(a.record.firstSeenWatched, b.record.firstSeenWatched) ||
+    compared(a.record.firstSeenUptime, b.record.firstSeenUptime) ||
     compared(built(a), built(b)) ||
     compared(b.image.sizeBytes, a.image.sizeBytes) ||
     compared<string>(a.image.id, b.image.id);
@@ -41,12 +41,12 @@ export function compareImages(origins: Ledger["origins"]): (a: Ranked, b: Ranked
 const LAST = 2n ** 63n;
 
 /** The later of first seen and last used, in observed time. */
-const unusedSince = ({ firstSeenWatched, lastUsedWatched }: ImageRecord): ObservedTime =>
-  watched(larger(firstSeenWatched, lastUsedWatched ?? firstSeenWatched));
+const unusedSince = ({ firstSeenUptime, lastUsedUptime }: ImageRecord): TotalUptime =>
+  totalUptime(larger(firstSeenUptime, lastUsedUptime ?? firstSeenUptime));
 
 /** Observed time since then; never negative. */
-export const unusedFor = (record: ImageRecord, now: ObservedTime): Duration =>
-  duration(atLeastZero(watchedSince(now, unusedSince(record))));
+export const unusedFor = (record: ImageRecord, now: TotalUptime): Duration =>
+  duration(atLeastZero(uptimeSince(now, unusedSince(record))));
 
 export interface RepositoryPlace {
   readonly repository: string;

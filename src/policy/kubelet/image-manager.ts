@@ -148,7 +148,10 @@ export class ImageManager {
     const kept: KeptImage[] = [];
     for (const subject of order) {
       const { reason, tried } = this.#protection(subject, { facts, judgement });
-      const candidate = { ...subject, unusedFor: unusedFor(subject.record, facts.ledger.watched) };
+      const candidate = {
+        ...subject,
+        unusedFor: unusedFor(subject.record, facts.ledger.totalUptime),
+      };
       if (!isAgeBlocked && aged.has(subject.image.id)) {
         const { tried: triedForAge } = protectionOf(subject, context, []);
         forAge.push(candidateOf(candidate, [AGE], triedForAge));

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 
 import { type PodUid, podUid, sandboxId } from "../../../src/model/ids.ts";
 import type { Container, PodReading, Sandbox } from "../../../src/model/snapshot.ts";
-import { hours, instant, minutes, watched } from "../../../src/model/time.ts";
+import { hours, instant, minutes, totalUptime } from "../../../src/model/time.ts";
 import {
   judgePods,
   listedOwners,
@@ -93,7 +93,7 @@ describe("a source", () => {
 
 test("without a source no pod ever counts as deleted", () => {
   const view = viewOf(lists, { kind: "none", why: "a test" });
-  const judgement = after(view, view, view, { ...view, watched: watched(hours(10_000)) });
+  const judgement = after(view, view, view, { ...view, totalUptime: totalUptime(hours(10_000)) });
   expect(judgement.state).toEqual({ kind: "none", why: "a test" });
   expect([judgement.shouldRemoveContent(B), judgement.hasEnded(B)]).toEqual([null, false]);
 });
@@ -102,7 +102,7 @@ describe("by the runtime alone, a pod", () => {
   const ancient = { ...stopped, createdAt: instant(stopped.createdAt - hours(100_000)) };
   const at = (span: bigint, sandbox = stopped): PodView =>
     viewOf({ sandboxes: [living, sandbox] }, reading("cri"), {
-      watched: watched(hours(100) + span),
+      totalUptime: totalUptime(hours(100) + span),
     });
 
   test.each([
@@ -166,8 +166,8 @@ describe("the ledger", () => {
   test("counts no absence by the runtime alone, which does not know of absence", () => {
     const records = rememberPods(new Map(), viewOf(lists, reading("cri")));
     expect(records.get(B)).toMatchObject({
-      absentSinceWatched: null,
-      deadSinceWatched: hours(100),
+      absentSinceUptime: null,
+      deadSinceUptime: hours(100),
     });
   });
 });

@@ -4,7 +4,7 @@ import { chainId } from "../../../src/model/ids.ts";
 import type { ImageLimits } from "../../../src/model/limits.ts";
 import type { ImageTarget } from "../../../src/model/plan.ts";
 import type { Filesystem, Image, Snapshot } from "../../../src/model/snapshot.ts";
-import { hours, minutes, watched } from "../../../src/model/time.ts";
+import { hours, minutes, totalUptime } from "../../../src/model/time.ts";
 import type { Facts } from "../../../src/policy/facts.ts";
 import { rememberOrigins } from "../../../src/policy/layers.ts";
 import {
@@ -124,7 +124,7 @@ describe("age", () => {
   const limits = { maximumAge: hours(24) };
   const usedBefore = (span: bigint) => ({
     lastUsedAt: NOW,
-    lastUsedWatched: watched(WATCHED - span),
+    lastUsedUptime: totalUptime(WATCHED - span),
   });
 
   test("images over the maximum age are removed at any disk usage; protected and younger ones are kept", () => {
@@ -255,7 +255,7 @@ describe("a base goes directly after the last image built on it", () => {
       images,
       names.map((name) => chains[name] ?? []),
     );
-    const records = names.map((_, at) => ({ firstSeenWatched: watched(BigInt(at)) }));
+    const records = names.map((_, at) => ({ firstSeenUptime: totalUptime(BigInt(at)) }));
     const plan = planOf({ images, records, ledger: origins, limits: { storeBudgetBytes: 0n } });
     expect(words(plan.candidates).join(" ")).toBe(expected);
   });

@@ -5,7 +5,7 @@ import type { HoldState } from "../../../src/model/pass.ts";
 import type { ImageCandidate, Purpose } from "../../../src/model/plan.ts";
 import type { ImageBlock } from "../../../src/model/reason.ts";
 import type { Image, Snapshot } from "../../../src/model/snapshot.ts";
-import { instant, minutes, seconds, watched } from "../../../src/model/time.ts";
+import { instant, minutes, seconds, totalUptime } from "../../../src/model/time.ts";
 import type { Facts } from "../../../src/policy/facts.ts";
 import { isRecreated, recheckImages } from "../../../src/policy/image/judge.ts";
 import { rememberOrigins } from "../../../src/policy/layers.ts";
@@ -16,7 +16,7 @@ const image = anImage("app", { sizeBytes: 4n * GIB });
 const held = (reason: string): HoldState => ({ kind: "held", until: null, since: null, reason });
 
 describe("each block stops every image and says why", () => {
-  const graceUntil = watched(WATCHED + minutes(3));
+  const graceUntil = totalUptime(WATCHED + minutes(3));
   const problems = [{ source: "/k/a.list:3", message: "bad" }];
   const starting = { podDirectories: [{ uid: podUid("u"), bornAt: NOW, files: [] }] };
   const unknown = [{ subject: "container container-c (c)" }];
@@ -77,9 +77,9 @@ test("directories of pods none of which starts block nothing, and of several the
 test("an image is another one once its first look or its restart differs", () => {
   const of = (change: object) => ({ images: new Map([[image.id, aRecord(change)]]) });
   const isAnother = (now: object) => isRecreated({ image }, of({}), of(now));
-  expect([{}, { lastUsedWatched: watched(9n) }].map(isAnother)).toEqual([false, false]);
+  expect([{}, { lastUsedUptime: totalUptime(9n) }].map(isAnother)).toEqual([false, false]);
   expect(
-    [{ firstSeenWatched: watched(9n) }, { ageRestartedWatched: watched(9n) }].map(isAnother),
+    [{ firstSeenUptime: totalUptime(9n) }, { ageRestartedUptime: totalUptime(9n) }].map(isAnother),
   ).toEqual([true, true]);
   expect(isRecreated({ image }, of({}), { images: new Map() })).toBe(true);
 });
@@ -106,7 +106,7 @@ test("the grace period ends in observed time", () => {
 });
 
 test("a grace period without a recorded reason counts as that of a boot", () => {
-  const ledger = { graceUntil: watched(WATCHED + minutes(1)), graceReason: null };
+  const ledger = { graceUntil: totalUptime(WATCHED + minutes(1)), graceReason: null };
   expect(planOf({ images: [image], ledger }).blocks).toEqual([
     { kind: "boot-grace", because: "boot", remaining: minutes(1) },
   ]);

@@ -9,8 +9,8 @@ import {
   hours,
   instant,
   minutes,
-  type ObservedTime,
-  watched,
+  type TotalUptime,
+  totalUptime,
 } from "../../../src/model/time.ts";
 import { judgeImages } from "../../../src/policy/image/judge.ts";
 import {
@@ -32,7 +32,7 @@ interface Case {
   readonly ledger?: Partial<Ledger>;
 }
 
-const ago = (span: number): ObservedTime => watched(WATCHED - minutes(span));
+const ago = (span: number): TotalUptime => totalUptime(WATCHED - minutes(span));
 
 function protection({
   image = {},
@@ -55,7 +55,7 @@ function protection({
 }
 
 const young: Partial<ImageRecord> = {
-  firstSeenWatched: watched(WATCHED - minutes(1)),
+  firstSeenUptime: totalUptime(WATCHED - minutes(1)),
   firstSeenAt: instant(NOW - minutes(1)),
 };
 
@@ -110,11 +110,11 @@ test("rules are tried in order and the deciding one is last", () => {
 });
 
 const seenBefore = (age: bigint): Case => ({
-  record: { firstSeenWatched: watched(WATCHED - age) },
+  record: { firstSeenUptime: totalUptime(WATCHED - age) },
 });
 /** Of this image, or of every one, so many minutes ago under this minimum age. */
 const restarted = (span: number, age: number, of: "record" | "ledger" = "record"): Case => ({
-  [of]: { ageRestartedWatched: ago(span) },
+  [of]: { ageRestartedUptime: ago(span) },
   limits: { minimumAge: minutes(age) },
 });
 const pinned = { pinned: true };
@@ -138,8 +138,8 @@ for (const [what, given, reason] of cases)
 
 test("an image that came when every age was restarted has its own age, without that hour", () => {
   const { reason } = protection({
-    record: { firstSeenWatched: ago(30) },
-    ledger: { ageRestartedWatched: ago(30) },
+    record: { firstSeenUptime: ago(30) },
+    ledger: { ageRestartedUptime: ago(30) },
     limits: { minimumAge: hours(2) },
   });
   expect(reason).toEqual({ kind: "too-young", age: minutes(30), minimumAge: hours(2) });
@@ -149,7 +149,7 @@ test("keep-per-repository keeps the most recent tags of each repository, and no 
   const newer = anImage("newer", { repoTags: ["registry.example/app:v2"] });
   const kept = (keepPerRepository: number, change: Case = {}) =>
     protection({ others: [newer], limits: { keepPerRepository }, ...change }).reason;
-  const old: Case = { record: { firstSeenWatched: watched(-5n) } };
+  const old: Case = { record: { firstSeenUptime: totalUptime(-5n) } };
   expect(kept(1, old)).toBeNull();
   expect(kept(2, old)).toMatchObject({ kind: "keep-per-repository", place: 2, limit: 2 });
   expect(kept(2, { image: { repoTags: [] } })).toBeNull();

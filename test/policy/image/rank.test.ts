@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 
 import type { ImageRecord } from "../../../src/model/ledger.ts";
 import type { Image } from "../../../src/model/snapshot.ts";
-import { hours, instant, watched } from "../../../src/model/time.ts";
+import { hours, instant, totalUptime } from "../../../src/model/time.ts";
 import { compareImages, repositoryPlaces, unusedFor } from "../../../src/policy/image/rank.ts";
 import { anImage, aRecord, idOf, NOW } from "../../support/build/values.ts";
 import { words } from "../judging.ts";
@@ -33,11 +33,11 @@ test.each([
   "at hour 10, an image seen at hour %p and used at hour %p is unused for %p hours",
   (seenAt, usedAt, unused) => {
     const record = aRecord({
-      firstSeenWatched: watched(hours(seenAt)),
+      firstSeenUptime: totalUptime(hours(seenAt)),
       lastUsedAt: usedAt === null ? null : NOW,
-      lastUsedWatched: usedAt === null ? null : watched(hours(usedAt)),
+      lastUsedUptime: usedAt === null ? null : totalUptime(hours(usedAt)),
     });
-    expect(unusedFor(record, watched(hours(10)))).toBe(hours(unused));
+    expect(unusedFor(record, totalUptime(hours(10)))).toBe(hours(unused));
   },
 );
 
@@ -48,7 +48,7 @@ describe("the place in a repository", () => {
   });
   const ranked = (at: bigint): Partial<ImageRecord> => ({
     lastUsedAt: NOW,
-    lastUsedWatched: watched(at),
+    lastUsedUptime: totalUptime(at),
   });
   const placeOf = (places: ReturnType<typeof repositoryPlaces>, word: string) =>
     places.get(idOf(word))?.place ?? null;

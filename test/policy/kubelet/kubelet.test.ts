@@ -5,7 +5,7 @@ import { describe, expect, test } from "bun:test";
 import { podUid, sandboxId } from "../../../src/model/ids.ts";
 import type { ContainerPlan } from "../../../src/model/plan.ts";
 import type { Container, Filesystem } from "../../../src/model/snapshot.ts";
-import { duration, hours, minutes, watched } from "../../../src/model/time.ts";
+import { duration, hours, minutes, totalUptime } from "../../../src/model/time.ts";
 import type { ContainerInput } from "../../../src/policy/container/container-rules.ts";
 import { decideContainers } from "../../../src/policy/kubelet/container-gc.ts";
 import { judgePressure } from "../../../src/policy/kubelet/eviction-manager.ts";
@@ -56,8 +56,8 @@ const noDisk = { filesystems: [aFilesystem({ capacityBytes: 0n })] };
 const app = anImage("app");
 /** Seen and used so long before. */
 const seen = (first: bigint, used: bigint | null = null) => ({
-  firstSeenWatched: watched(WATCHED - first),
-  lastUsedWatched: used === null ? null : watched(WATCHED - used),
+  firstSeenUptime: totalUptime(WATCHED - first),
+  lastUsedUptime: used === null ? null : totalUptime(WATCHED - used),
 });
 const pinned = { ...app, pinned: true };
 const held = { hold: { kind: "held", until: null, since: null, reason: "" } } as const;

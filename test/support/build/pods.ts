@@ -16,7 +16,7 @@ import {
   type Instant,
   instant,
   seconds,
-  watched,
+  totalUptime,
 } from "../../../src/model/time.ts";
 import type { ContainerInput } from "../../../src/policy/container/container-rules.ts";
 import { decideContainers } from "../../../src/policy/container/containers.ts";
@@ -160,7 +160,7 @@ export const logsOf = (...pods: readonly string[]): LogFacts => ({
 export function viewOf(
   node: Partial<Pick<PodView, "containers" | "sandboxes" | "logs">>,
   pods: PodReading,
-  change: Partial<Pick<PodView, "watched" | "limits">> = {},
+  change: Partial<Pick<PodView, "totalUptime" | "limits">> = {},
 ): PodView {
   return {
     containers: [],
@@ -168,7 +168,7 @@ export function viewOf(
     logs: null,
     ...node,
     pods,
-    watched: watched(hours(100)),
+    totalUptime: totalUptime(hours(100)),
     limits: ledgerLimits,
     ...change,
   };
@@ -181,8 +181,8 @@ export const reading = (source: "kubelet-dir" | "cri", ...uids: readonly string[
 });
 
 export const aPodRecord = (change: Partial<PodRecord> = {}): PodRecord => ({
-  absentSinceWatched: null,
-  deadSinceWatched: null,
+  absentSinceUptime: null,
+  deadSinceUptime: null,
   ...change,
 });
 
@@ -194,8 +194,11 @@ export function passes(
   let records: ReadonlyMap<PodUid, PodRecord> = new Map();
   let last: PodView | null = null;
   for (const view of views) {
-    const soonest: bigint = last === null ? 0n : last.watched + apart;
-    last = { ...view, watched: watched(view.watched > soonest ? view.watched : soonest) };
+    const soonest: bigint = last === null ? 0n : last.totalUptime + apart;
+    last = {
+      ...view,
+      totalUptime: totalUptime(view.totalUptime > soonest ? view.totalUptime : soonest),
+    };
     records = rememberPods(records, last);
   }
   if (last === null) throw new Error("no pass");

@@ -26,7 +26,7 @@ import {
   type Instant,
   instant,
   minutes,
-  watched,
+  totalUptime,
 } from "../../../src/model/time.ts";
 import type { Facts } from "../../../src/policy/facts.ts";
 
@@ -101,12 +101,12 @@ export function aFilesystem(change: Partial<Filesystem> = {}): Filesystem {
 export function aRecord(change: Partial<ImageRecord> = {}): ImageRecord {
   return {
     firstSeenAt: instant(NOW - hours(24)),
-    firstSeenWatched: watched(0n),
+    firstSeenUptime: totalUptime(0n),
     lastUsedAt: null,
-    lastUsedWatched: null,
+    lastUsedUptime: null,
     names: "",
     sizeBytes: 100n * MIB,
-    ageRestartedWatched: null,
+    ageRestartedUptime: null,
     ...change,
   };
 }
@@ -159,7 +159,7 @@ export function aLedger(change: Partial<Ledger> = {}): Ledger {
     bootId: "boot-1",
     observedAt: instant(NOW - minutes(5)),
     uptime: duration(hours(48) - minutes(5)),
-    watched: watched(hours(24)),
+    totalUptime: totalUptime(hours(24)),
     hadContainers: true,
     ...change,
   };
