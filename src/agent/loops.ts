@@ -11,7 +11,7 @@ import { detect, readLayers, seeListed } from "../gc/prepare.ts";
 import { HostError, messageOf, RuntimeError } from "../model/errors.ts";
 import type { Limits } from "../model/limits.ts";
 import type { LoopName, LoopStatus, Pass } from "../model/pass.ts";
-import type { ImageBlock } from "../model/reason.ts";
+import type { RemovalBlock } from "../model/reason.ts";
 import type { MeasuredFilesystem } from "../model/reports.ts";
 import { type Instant, instantFromMs, instantToMs } from "../model/time.ts";
 import { noPressure, type PressureVerdict } from "../policy/pressure/thresholds.ts";
@@ -32,7 +32,7 @@ export interface AgentState {
   readonly filesystems: readonly MeasuredFilesystem[];
   readonly pressure: PressureVerdict | null;
   /** The containers being created for which a pass waits now; `null`: none waits. */
-  readonly waiting: ImageBlock | null;
+  readonly waiting: RemovalBlock | null;
   /** Without the decisions on single containers. */
   readonly lastPasses: ReadonlyMap<Pass["kind"], Pass>;
   /** When the runtime last answered a complete run of a loop; `null`: not yet. */

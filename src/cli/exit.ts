@@ -4,7 +4,7 @@ import { blocksOf } from "../gc/pass-warnings.ts";
 import { ConfigError, HostError, RuntimeError, StoreError } from "../model/errors.ts";
 import { type ImageEnd, isFailed, outcomeItems, type Pass } from "../model/pass.ts";
 import type { ContainerPlan, ImagePlan, Plan } from "../model/plan.ts";
-import type { ImageBlock } from "../model/reason.ts";
+import type { RemovalBlock } from "../model/reason.ts";
 import { PASS_ENDS } from "../report/pass-words.ts";
 
 export const exit = {
@@ -64,7 +64,7 @@ export const planExit = (plan: Plan): number | null =>
   faultsExit(blocksOf({ plan, images: null })) ??
   (plan.containers === null || plan.containers.logsError === null ? null : exit.runtime);
 
-const faultsExit = (kinds: readonly ImageBlock["kind"][]): number | null =>
+const faultsExit = (kinds: readonly RemovalBlock["kind"][]): number | null =>
   kinds.map((kind) => FAULTS[kind]).find((code) => code !== undefined) ?? null;
 
 /** The exit code of a pass of `gc`; the most serious problem decides. `failure`: what ended it early, or `null`. */
@@ -88,7 +88,7 @@ export function passExit(pass: Pass, failure: unknown): number {
 }
 
 /** Blocks that are errors; waiting and futility are not. */
-const FAULTS: Readonly<Partial<Record<ImageBlock["kind"], number>>> = {
+const FAULTS: Readonly<Partial<Record<RemovalBlock["kind"], number>>> = {
   "keep-rules-invalid": exit.usage,
   "usage-unknown": exit.runtime,
   "invalid-capacity": exit.runtime,

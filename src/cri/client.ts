@@ -10,7 +10,7 @@ import {
   decodeSandboxDetail,
   decodeVersion,
   decodeWritableLayers,
-  imageOrigin,
+  imageConfig,
   sandboxImagesOf,
 } from "./decode.ts";
 import { makeLists } from "./lists.ts";
@@ -81,9 +81,9 @@ export function makeReader({ runtime, image, onNewEntry }: Channels): RuntimeRea
         image.call(methods.ImageStatus, request, { about: reference, signal, decode }),
       );
     },
-    imageOrigin: (id, signal) => {
+    imageConfig: (id, signal) => {
       // An image found by another ID, such as a prefix, says nothing about this one.
-      const decode = (it: ImageStatus) => (it.image?.id === id ? imageOrigin(it.info) : null);
+      const decode = (it: ImageStatus) => (it.image?.id === id ? imageConfig(it.info) : null);
       const request = { image: { image: id }, verbose: true };
       return ifFound(image.call(methods.ImageStatus, request, { about: id, signal, decode }));
     },

@@ -13,7 +13,7 @@ import {
   type SandboxId,
   sandboxId,
 } from "../model/ids.ts";
-import type { ImageOrigin } from "../model/ledger.ts";
+import type { ImageConfig } from "../model/ledger.ts";
 import type {
   ContainerDetail,
   ReportedFilesystem,
@@ -201,7 +201,7 @@ const DIGEST = /^sha256:[0-9a-f]{64}$/;
  * Reads `imageSpec` in `info["info"]`, as containerd and CRI-O write it. `null` if it names no layers: an OCI artifact,
  * a runtime without this document, or a diff ID that is not a SHA-256 digest.
  */
-export function imageOrigin(info: Info): ImageOrigin {
+export function imageConfig(info: Info): ImageConfig {
   const document = parsedJson(info["info"] ?? "");
   const created = at(document, ["imageSpec", "created"]);
   return {

@@ -29,7 +29,7 @@ import {
 } from "../report/pass-words.ts";
 import { imageKeep, imageTrigger, podReasons, removalName } from "../report/reasons.ts";
 import { clean } from "../report/terminal.ts";
-import { counted, humanBytes, humanDuration, imageName, usedPercent } from "../report/words.ts";
+import { humanBytes, humanDuration, imageName, plural, usedPercent } from "../report/words.ts";
 
 /** `brief`: the message alone, for a terminal. */
 export type LogFormat = "text" | "json" | "brief";
@@ -117,7 +117,7 @@ export class Log {
     const { failures, firstAt } = ended;
     const took = since(this.#options.now(), firstAt);
     const span = humanDuration(took < 0n ? duration(0n) : took);
-    const message = `${what} succeeded after ${counted(failures, "failure")} in ${span}`;
+    const message = `${what} succeeded after ${plural(failures, "failure")} in ${span}`;
     this.#write({ severity: "info", verbosity: 0, message, fields: {} });
   }
 

@@ -3,7 +3,7 @@
 import type { PassId } from "../model/ids.ts";
 import { type Event, type ImageOutcome, type Pass } from "../model/pass.ts";
 import type { Futility, ImagePlan } from "../model/plan.ts";
-import type { ImageBlock } from "../model/reason.ts";
+import type { RemovalBlock } from "../model/reason.ts";
 import type { Instant } from "../model/time.ts";
 import { capitalised } from "../model/values.ts";
 import { breakdownWords } from "../report/disk-usage.ts";
@@ -123,14 +123,14 @@ function blockFailure(pass: Pass): string | null {
   return null;
 }
 
-const isFailure = (kind: ImageBlock["kind"]): boolean =>
+const isFailure = (kind: RemovalBlock["kind"]): boolean =>
   ["keep-rules-invalid", "usage-unknown"].includes(kind);
 
 /** What blocked the images of a pass, from its plan on or in the middle of it. */
 export function blocksOf({
   plan,
   images,
-}: Pick<Pass, "plan" | "images">): readonly ImageBlock["kind"][] {
+}: Pick<Pass, "plan" | "images">): readonly RemovalBlock["kind"][] {
   const planned = (plan.images?.blocks ?? []).map(({ kind }) => kind);
   const met = (images?.items ?? []).flatMap(({ result }) =>
     result.kind === "skipped" && result.reason.kind === "blocked" ? [result.reason.block] : [],

@@ -11,7 +11,7 @@ import {
   type PassKind,
 } from "../model/pass.ts";
 import type { ImageTarget, Plan, Purpose } from "../model/plan.ts";
-import type { ImageBlock } from "../model/reason.ts";
+import type { RemovalBlock } from "../model/reason.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { duration, type Instant, plus, toRfc3339 } from "../model/time.ts";
 import { unjudged } from "../policy/container/containers.ts";
@@ -42,7 +42,7 @@ export interface PassRequest {
   /** Aborts when an eviction threshold is met: a periodic pass ends after its removal in flight, a command's waits end. */
   readonly preempt?: AbortSignal;
   /** Called with the block when a wait for pods that are starting begins, with `null` when it ends. */
-  readonly waits?: (block: ImageBlock | null) => void;
+  readonly waits?: (block: RemovalBlock | null) => void;
 }
 
 export interface PassEnd {
@@ -70,7 +70,7 @@ class RunningPass {
   readonly #request: PassRequest;
   readonly #stop: AbortSignal;
   /** Ends waits: for pods that are starting, and for space. */
-  readonly #soonest: AbortSignal;
+  readonly #endWaits: AbortSignal;
   readonly #id: Pass["id"];
   readonly #observer: Observer;
   readonly #starting: StartingWait;
@@ -84,11 +84,11 @@ class RunningPass {
     const { kind, purpose, waits, preempt = stop } = request;
     this.#engine = engine;
     this.#request = request;
-    this.#soonest = AbortSignal.any([stop, preempt]);
-    this.#stop = kind === "gc" ? stop : this.#soonest;
+    this.#endWaits = AbortSignal.any([stop, preempt]);
+    this.#stop = kind === "gc" ? stop : this.#endWaits;
     this.#startedAt = this.#now();
     this.#startNs = engine.timer.monotonicNs();
-    this.#starting = new StartingWait(engine, { purpose, waits, soonest: this.#soonest });
+    this.#starting = new StartingWait(engine, { purpose, waits, endWaits: this.#endWaits });
     this.#observer = observerOf(engine);
     this.#id = makePassId(this.#startedAt);
   }
@@ -212,7 +212,7 @@ class RunningPass {
         return fresh.value;
       },
       stop: this.#stop,
-      soonest: this.#soonest,
+      endWaits: this.#endWaits,
       done: (item) => engine.journal.imageDone(this.#id, item),
     });
     engine.stepDone?.();

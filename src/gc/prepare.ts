@@ -1,14 +1,14 @@
 /** From observation to plan: observe, remember, decide. Removes nothing; every command uses it. */
 
 import type { ImageId } from "../model/ids.ts";
-import type { ImageOrigin, ImageRecord, Ledger } from "../model/ledger.ts";
+import type { ImageConfig, ImageRecord, Ledger } from "../model/ledger.ts";
 import type { Plan } from "../model/plan.ts";
 import type { RuntimeReader } from "../model/ports.ts";
 import type { Image, Snapshot } from "../model/snapshot.ts";
 import { instant, totalUptime as totalUptimeOf } from "../model/time.ts";
 import type { Facts } from "../policy/facts.ts";
 import { compileKeepRules, unmatchedKeepRules } from "../policy/keep/keep.ts";
-import { rememberOrigins } from "../policy/layers.ts";
+import { rememberImageConfigs } from "../policy/layers.ts";
 import { metTargets } from "../policy/pressure/thresholds.ts";
 import { ageNow, forgetUnlisted, seeImages } from "../policy/remember.ts";
 import { askAll } from "./calls.ts";
@@ -130,10 +130,10 @@ export async function readLayers(
   if (!policy.knowsLayers) return;
   const imagesOf = ({ images }: Ledger) => Array.from(images.keys(), (id) => ({ id }));
   const before = memory.current();
-  const unknown = imagesOf(before).filter(({ id }) => !before.origins.has(id));
-  const read = await readOrigins(observe.runtime, unknown, signal);
+  const unknown = imagesOf(before).filter(({ id }) => !before.imageConfigs.has(id));
+  const read = await readImageConfigs(observe.runtime, unknown, signal);
   const now = memory.current();
-  if (read.size > 0) memory.replace({ ...now, ...rememberOrigins(now, imagesOf(now), read) });
+  if (read.size > 0) memory.replace({ ...now, ...rememberImageConfigs(now, imagesOf(now), read) });
 }
 
 /**
@@ -142,7 +142,7 @@ export async function readLayers(
  */
 function needsLayers({ plan, ledger, snapshot }: Prepared, request: PrepareRequest): boolean {
   if (request.purpose.kind === "pressure") return false;
-  if (snapshot.images.every(({ id }) => ledger.origins.has(id))) return false;
+  if (snapshot.images.every(({ id }) => ledger.imageConfigs.has(id))) return false;
   // Build dates come with them, which decide the order of images of equal age; one that is removed by hand has none.
   const isByHand = request.remembers && request.purpose.kind === "all-unused";
   return request.allLayers === true || (plan.images?.candidates.length ?? 0) > Number(isByHand);
@@ -155,35 +155,35 @@ async function withLayers(
   signal: AbortSignal,
 ): Promise<Prepared> {
   const { images } = prepared.snapshot;
-  const unknown = images.filter(({ id }) => !prepared.ledger.origins.has(id));
-  const read = await readOrigins(engine.observe.runtime, unknown, signal);
+  const unknown = images.filter(({ id }) => !prepared.ledger.imageConfigs.has(id));
+  const read = await readImageConfigs(engine.observe.runtime, unknown, signal);
   if (read.size === 0) return prepared;
   const learn = (ledger: Ledger): Ledger => ({
     ...ledger,
-    ...rememberOrigins(ledger, images, read),
+    ...rememberImageConfigs(ledger, images, read),
   });
   if (request.remembers) engine.memory.replace(learn(engine.memory.current()));
   return decidedAgain(engine, { ...prepared, ledger: learn(prepared.ledger) });
 }
 
 /** Layers and build date of these images. If a call fails, that image stays unknown until the next look. */
-async function readOrigins(
-  runtime: Pick<RuntimeReader, "imageOrigin">,
+async function readImageConfigs(
+  runtime: Pick<RuntimeReader, "imageConfig">,
   images: readonly Pick<Image, "id">[],
   signal: AbortSignal,
-): Promise<ReadonlyMap<ImageId, ImageOrigin>> {
-  const origins = new Map<ImageId, ImageOrigin>();
+): Promise<ReadonlyMap<ImageId, ImageConfig>> {
+  const imageConfigs = new Map<ImageId, ImageConfig>();
   await askAll(
     [...new Set(images.map(({ id }) => id))],
     async (id) => {
-      const origin = await runtime.imageOrigin(id, signal);
-      if (origin !== null) origins.set(id, origin);
+      const config = await runtime.imageConfig(id, signal);
+      if (config !== null) imageConfigs.set(id, config);
     },
     (_, thrown) => {
       if (signal.aborted) throw thrown;
     },
   );
-  return origins;
+  return imageConfigs;
 }
 
 // Read-only commands

@@ -55,7 +55,7 @@ export interface ImageExecution extends Pick<Engine, "memory" | "passes" | "poli
   /** On abort, the removal in flight is finished. */
   readonly stop: AbortSignal;
   /** Ends waits for space. */
-  readonly soonest: AbortSignal;
+  readonly endWaits: AbortSignal;
   /** Called with each item as soon as it is done. */
   readonly done: (item: ImageItem) => void;
 }
@@ -290,7 +290,7 @@ class ImageRemovals {
 
   /** Removals in a row that gave nothing back, though the pass waited and looked at what others write. */
   async #endIfNothingFreed(): Promise<ImageEnd | null> {
-    const { passes, timer, soonest, stop, facts } = this.#execution;
+    const { passes, timer, endWaits, stop, facts } = this.#execution;
     const streak = this.#streak;
     if (!this.#rule.endsIfNothingFreed || !isTelling(streak)) return null;
     const gaveBack = (): boolean =>
@@ -307,7 +307,7 @@ class ImageRemovals {
     }
     const look = { writtenBytes: freeBytes - this.#meter.freeBytes, ns: this.#meter.ns - ns || 1n };
     // A look that was cut short shows nothing; the next pass looks again before it removes anything.
-    if (stop.aborted || soonest.aborted) return null;
+    if (stop.aborted || endWaits.aborted) return null;
     this.#streak = null;
     if (!gaveNothing(streak, { freeBytes, ns }, look)) return null;
     for (const { device } of this.#stores)
@@ -328,9 +328,9 @@ class ImageRemovals {
   }
 
   async #wait(isEnough: () => boolean): Promise<void> {
-    const { passes, soonest } = this.#execution;
+    const { passes, endWaits } = this.#execution;
     if (!passes.mayWait()) return;
-    if (await this.#meter.waitForSpace(isEnough, soonest)) passes.waitedInVain();
+    if (await this.#meter.waitForSpace(isEnough, endWaits)) passes.waitedInVain();
   }
 
   #hasNoRoom(): boolean {

@@ -1,7 +1,7 @@
 /** Waits for pods that are starting, within the patience of one pass; after that the pass goes on. */
 
 import type { Purpose } from "../model/plan.ts";
-import type { ImageBlock } from "../model/reason.ts";
+import type { RemovalBlock } from "../model/reason.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { seconds, toMs } from "../model/time.ts";
 import { startingBlock } from "../policy/image/judge.ts";
@@ -15,9 +15,9 @@ const PAUSE_MS = 250;
 export interface StartingWaitOptions {
   readonly purpose: Purpose;
   /** Aborts when the pass should no longer wait. */
-  readonly soonest: AbortSignal;
+  readonly endWaits: AbortSignal;
   /** Called with the block when a wait begins, and with `null` when it ends. */
-  readonly waits?: ((block: ImageBlock | null) => void) | undefined;
+  readonly waits?: ((block: RemovalBlock | null) => void) | undefined;
 }
 
 /** One for each pass. */
@@ -41,9 +41,9 @@ export class StartingWait {
   /** Looks again until no pod is starting, or the pass may no longer wait. */
   async untilStarted(first: Snapshot, again: () => Promise<Snapshot>): Promise<void> {
     const { timer, passes } = this.#engine;
-    const { soonest } = this.#options;
+    const { endWaits } = this.#options;
     const blockOf = (snapshot: Snapshot) =>
-      this.#waitedNs >= this.#limitNs || soonest.aborted
+      this.#waitedNs >= this.#limitNs || endWaits.aborted
         ? null
         : startingBlock(snapshot, this.#awaited);
     let block = blockOf(first);
@@ -54,15 +54,15 @@ export class StartingWait {
       if (this.#isUnderPressure) for (const { uid } of block.pods) passes.awaited.add(uid);
       const startNs = timer.monotonicNs();
       const leftMs = toMs(seconds(Number(this.#limitNs - this.#waitedNs) / 1e9));
-      await timer.sleep(Math.max(1, Math.min(PAUSE_MS, leftMs)), soonest);
-      if (!soonest.aborted) snapshot = await again();
+      await timer.sleep(Math.max(1, Math.min(PAUSE_MS, leftMs)), endWaits);
+      if (!endWaits.aborted) snapshot = await again();
       this.#waitedNs += timer.monotonicNs() - startNs;
       block = blockOf(snapshot);
     }
     this.#report(null);
   }
 
-  #report(block: ImageBlock | null): void {
+  #report(block: RemovalBlock | null): void {
     const message =
       block === null
         ? "Image removal waits no longer"

@@ -28,7 +28,7 @@ const imageFields = {
   /** `null`: never seen in use. */
   lastUsedAt: nullable(time),
   lastUsedUptime: nullable(totalUptimeNs),
-  /** Observed time when its tags or digests last changed, which restarts the minimum age; `null`: never. */
+  /** Uptime when its tags or digests last changed, which restarts the minimum age; `null`: never. */
   ageRestartedUptime: omitNull(totalUptimeNs),
   /** Sorted tags and digests; if they change, the minimum age restarts. */
   names: text,
@@ -54,7 +54,7 @@ const containerFields = {
 export type ContainerRecord = RecordOf<typeof containerFields>;
 
 const podFields = {
-  /** Observed time of the first of the passes in a row in which the pod source lacked it; `null`: the last one had it. */
+  /** Uptime of the first of the passes in a row in which the pod source lacked it; `null`: the last one had it. */
   absentSinceUptime: nullable(totalUptimeNs),
   /**
    * The same for passes without a ready sandbox or running container of it, or in which only its log directory was
@@ -65,7 +65,7 @@ const podFields = {
 export type PodRecord = RecordOf<typeof podFields>;
 
 /** What an image was built from, by its verbose status; it never changes for an image ID. */
-export interface ImageOrigin {
+export interface ImageConfig {
   /** From the first layer to the last; `null` if the runtime does not say. */
   readonly chain: readonly ChainId[] | null;
   /** When the image was built; `null` if the runtime does not say. */
@@ -73,12 +73,12 @@ export interface ImageOrigin {
 }
 
 /** What an image was built from, read once: it never changes for an image ID. */
-const originFields = {
+const imageConfigFields = {
   /** The chain that ends with its last layer; `null`: its status named no layers. */
   chain: nullable(branded(chainId)),
   builtAt: nullable(time),
 };
-export type OriginRecord = RecordOf<typeof originFields>;
+export type ImageConfigRecord = RecordOf<typeof imageConfigFields>;
 
 /** Layers on top of another run's chain; images that share layers share runs. */
 const runFields = {
@@ -96,11 +96,11 @@ export const ledgerCodec = record({
   observedAt: nullable(time),
   uptime: durationNs,
   totalUptime: totalUptimeNs,
-  /** Nothing is removed before observed time reaches it; `null`: no grace period. */
+  /** Nothing is removed before uptime reaches it; `null`: no grace period. */
   graceUntil: nullable(totalUptimeNs),
   /** Why the grace period began, for messages. */
   graceReason: nullable(oneOf("boot", "containers-vanished")),
-  /** Observed time when the minimum age of all images restarted; `null`: never. */
+  /** Uptime when the minimum age of all images restarted; `null`: never. */
   ageRestartedUptime: omitNull(totalUptimeNs),
   /** Records may be missing or old: the next observation restarts the minimum age. */
   ageRestartDue: flag,
@@ -111,7 +111,7 @@ export const ledgerCodec = record({
   images: mapBy("id", imageId, imageFields),
   containers: mapBy("id", containerId, containerFields),
   pods: mapBy("uid", podUid, podFields),
-  origins: mapBy("id", imageId, originFields),
+  imageConfigs: mapBy("id", imageId, imageConfigFields),
   /** By the last chain of the run. */
   layers: mapBy("last", chainId, runFields),
 });
@@ -132,6 +132,6 @@ export const emptyLedger: Ledger = {
   images: new Map(),
   containers: new Map(),
   pods: new Map(),
-  origins: new Map(),
+  imageConfigs: new Map(),
   layers: new Map(),
 };

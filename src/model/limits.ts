@@ -37,9 +37,9 @@ export interface ContainerLimits {
 export interface LedgerLimits {
   /** The first pause after removals that gave no space back. */
   readonly imageGcPeriod: Duration;
-  /** Observed time after a boot in which nothing is removed; 0: none. */
+  /** Uptime after a boot in which nothing is removed; 0: none. */
   readonly bootGrace: Duration;
-  /** With pod source `cri`: observed time after which a dead pod counts as deleted. */
+  /** With pod source `cri`: uptime after which a dead pod counts as deleted. */
   readonly deadPodTtl: Duration;
 }
 

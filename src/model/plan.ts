@@ -6,11 +6,11 @@ import type { Signal } from "./limits.ts";
 import type {
   ContainerKeepReason,
   ContainerRemoveReason,
-  ImageBlock,
   ImageKeepReason,
   ImageTrigger,
   LogKeepReason,
   LogRemoveReason,
+  RemovalBlock,
   SandboxKeepReason,
   SandboxRemoveReason,
 } from "./reason.ts";
@@ -30,7 +30,7 @@ export type Criterion =
   | { readonly kind: "id"; readonly id: ImageId }
   /** A keep pattern that matches one of its names. */
   | { readonly kind: "reference"; readonly pattern: string }
-  /** Unused for at least this observed time. */
+  /** Unused for at least this uptime. */
   | { readonly kind: "unused-for"; readonly span: Duration }
   | { readonly kind: "untagged" }
   /** Larger than this, as reported. */
@@ -100,7 +100,7 @@ interface JudgedImage {
 export interface ImageCandidate extends JudgedImage {
   /** `age`: it is removed at any disk usage, before all others. Otherwise the triggers that are met. */
   readonly triggers: readonly ImageTrigger[];
-  /** Observed time since the later of first seen and last used. */
+  /** Uptime since the later of first seen and last used. */
   readonly unusedFor: Duration;
   /** Whether the estimates expect the pass to reach this image. */
   readonly expected: boolean;
@@ -153,7 +153,7 @@ export interface ImagePlan {
   /** In the order of removal; a pass removes a prefix. Empty if `blocks` is not, but for the kubelet's age pass. */
   readonly candidates: readonly ImageCandidate[];
   readonly kept: readonly KeptImage[];
-  readonly blocks: readonly ImageBlock[];
+  readonly blocks: readonly RemovalBlock[];
   readonly futility: readonly Futility[];
   /** The percentages by which the disk was judged. */
   readonly usage: readonly DiskUsage[];
@@ -166,7 +166,7 @@ export type PlanNote =
   /** Why no image is removed for a disk that triggers, while some are removed for something else. */
   | {
       readonly kind: "out-of-reach";
-      readonly block: Extract<ImageBlock, { readonly kind: "futile" | "nothing-freed" }>;
+      readonly block: Extract<RemovalBlock, { readonly kind: "futile" | "nothing-freed" }>;
     }
   /** A high threshold of 100 without a maximum age. */
   | { readonly kind: "space-off" }
@@ -231,7 +231,7 @@ export interface ContainerPlan {
    */
   readonly logsError: string | null;
   /** If not empty, nothing at all is removed, for these reasons. */
-  readonly blocks: readonly ImageBlock[];
+  readonly blocks: readonly RemovalBlock[];
   /** The pod source, and whether it is ready. */
   readonly podSource: PodSourceState;
 }

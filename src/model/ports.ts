@@ -5,7 +5,7 @@
 
 import type { HostError } from "./errors.ts";
 import type { ContainerId, ImageId, SandboxId } from "./ids.ts";
-import type { ImageOrigin, Ledger } from "./ledger.ts";
+import type { ImageConfig, Ledger } from "./ledger.ts";
 import type { WritableLayers } from "./reports.ts";
 import type {
   Clocks,
@@ -73,7 +73,7 @@ export interface RuntimeReader {
   /** The sizes of writable layers; `null` if the runtime does not report them. */
   writableLayers(signal: AbortSignal): Promise<WritableLayers | null>;
   /** What the image with exactly this ID was built from; `null` if the runtime has no such image. */
-  imageOrigin(id: ImageId, signal: AbortSignal): Promise<ImageOrigin | null>;
+  imageConfig(id: ImageId, signal: AbortSignal): Promise<ImageConfig | null>;
   reportedFilesystems(signal: AbortSignal): Promise<ReportedFilesystems>;
 }
 

@@ -70,7 +70,7 @@ export type ImageKeepReason =
    * A trigger is met, but a reason in the plan's `blocks` stops the whole pass. `detail`: if it came up only during the
    * pass.
    */
-  | { readonly kind: "blocked"; readonly block: ImageBlock["kind"]; readonly detail?: string }
+  | { readonly kind: "blocked"; readonly block: RemovalBlock["kind"]; readonly detail?: string }
   /** Its removal was not planned when the pass began, or facts changed since. */
   | { readonly kind: "changed"; readonly what: string };
 
@@ -83,7 +83,7 @@ export type ImageTrigger =
   | { readonly kind: "all-unused" };
 
 /** Why no image is removed in this pass. */
-export type ImageBlock =
+export type RemovalBlock =
   | { readonly kind: "on-hold"; readonly until: Instant | null; readonly reason: string }
   | {
       readonly kind: "boot-grace";
@@ -125,7 +125,7 @@ export type ImageBlock =
 type CommonKeepReason =
   | NotSelected
   | { readonly kind: "source-not-ready"; readonly message: string }
-  | { readonly kind: "blocked"; readonly block: ImageBlock["kind"] }
+  | { readonly kind: "blocked"; readonly block: RemovalBlock["kind"] }
   | { readonly kind: "changed"; readonly what: string };
 
 type PodRemoveReason = { readonly kind: "pod-gone" };

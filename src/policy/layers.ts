@@ -5,7 +5,7 @@
  */
 
 import type { ChainId, ImageId } from "../model/ids.ts";
-import type { ImageOrigin, LayerRun, Ledger, OriginRecord } from "../model/ledger.ts";
+import type { ImageConfig, ImageConfigRecord, LayerRun, Ledger } from "../model/ledger.ts";
 import type { Image } from "../model/snapshot.ts";
 import { compared } from "../model/values.ts";
 import { byParts } from "./by-object.ts";
@@ -176,35 +176,38 @@ class Removals {
 
 // What the ledger records: each layer once, in runs that images share
 
-export type Origins = Pick<Ledger, "origins" | "layers">;
+export type ImageConfigs = Pick<Ledger, "imageConfigs" | "layers">;
 
 /** Adds what was read of new images, and drops what no listed image has; returns the same maps if nothing changed. */
-export function rememberOrigins(
-  known: Origins,
+export function rememberImageConfigs(
+  known: ImageConfigs,
   images: readonly Pick<Image, "id">[],
-  read: ReadonlyMap<ImageId, ImageOrigin>,
-): Origins {
+  read: ReadonlyMap<ImageId, ImageConfig>,
+): ImageConfigs {
   const listed = new Set(images.map(({ id }) => id));
-  const origins = new Map([...known.origins].filter(([id]) => listed.has(id)));
-  const fresh = [...read].filter(([id]) => listed.has(id) && !origins.has(id));
-  const isLess = origins.size < known.origins.size;
-  if (!isLess && fresh.length === 0) return { origins: known.origins, layers: known.layers };
-  const layers = isLess ? neededRuns(known.layers, origins) : new Map(known.layers);
+  const imageConfigs = new Map([...known.imageConfigs].filter(([id]) => listed.has(id)));
+  const fresh = [...read].filter(([id]) => listed.has(id) && !imageConfigs.has(id));
+  const isLess = imageConfigs.size < known.imageConfigs.size;
+  if (!isLess && fresh.length === 0)
+    return { imageConfigs: known.imageConfigs, layers: known.layers };
+  const layers = isLess ? neededRuns(known.layers, imageConfigs) : new Map(known.layers);
   const chains = new Set([...layers.values()].flatMap(({ chain }) => chain));
   for (const [id, { chain, builtAt }] of fresh) {
-    origins.set(id, { chain: chain?.at(-1) ?? null, builtAt });
+    imageConfigs.set(id, { chain: chain?.at(-1) ?? null, builtAt });
     if (chain !== null) addRun(layers, chains, chain);
   }
-  return { origins, layers };
+  return { imageConfigs, layers };
 }
 
 /** The layers of all images, where known; computed once for the same list and records. */
-export const layersOf = (images: readonly Image[], { origins, layers: runs }: Origins): Layers =>
-  layersOfParts({ images, origins, runs });
+export const layersOf = (
+  images: readonly Image[],
+  { imageConfigs, layers: runs }: ImageConfigs,
+): Layers => layersOfParts({ images, imageConfigs, runs });
 
-const layersOfParts = byParts(({ images, origins, runs }: LayerParts): Layers => {
+const layersOfParts = byParts(({ images, imageConfigs, runs }: LayerParts): Layers => {
   const layered = images.flatMap(({ id, sizeBytes }) => {
-    const chain = origins.get(id)?.chain ?? null;
+    const chain = imageConfigs.get(id)?.chain ?? null;
     return chain === null ? [] : [{ id, sizeBytes, chain }];
   });
   const parents = new Map<ChainId, ChainId | null>();
@@ -215,8 +218,8 @@ const layersOfParts = byParts(({ images, origins, runs }: LayerParts): Layers =>
 
 interface LayerParts {
   readonly images: readonly Image[];
-  readonly origins: Origins["origins"];
-  readonly runs: Origins["layers"];
+  readonly imageConfigs: ImageConfigs["imageConfigs"];
+  readonly runs: ImageConfigs["layers"];
 }
 
 /** Adds the layers that no run has yet: if a chain is known, so is everything below it. */
@@ -235,13 +238,13 @@ function addRun(
 
 /** The runs that contain a layer of any of these images. */
 function neededRuns(
-  layers: Origins["layers"],
-  origins: ReadonlyMap<ImageId, OriginRecord>,
+  layers: ImageConfigs["layers"],
+  imageConfigs: ReadonlyMap<ImageId, ImageConfigRecord>,
 ): Map<ChainId, LayerRun> {
   const runOf = new Map<ChainId, ChainId>();
   for (const [last, { chain }] of layers) for (const one of chain) runOf.set(one, last);
   const needed = new Set<ChainId>();
-  for (const { chain } of origins.values()) {
+  for (const { chain } of imageConfigs.values()) {
     let at = chain;
     while (at !== null) {
       const last = runOf.get(at);

@@ -21,7 +21,7 @@ import { atLeastZero, larger, smaller } from "../model/values.ts";
 import { keyed } from "./by-object.ts";
 import { distinctImages, namesText } from "./image/reference.ts";
 import type { Usage } from "./image/usage.ts";
-import { rememberOrigins } from "./layers.ts";
+import { rememberImageConfigs } from "./layers.ts";
 
 export interface Remember {
   readonly ledger: Ledger;
@@ -63,7 +63,7 @@ export function remember(given: Remember): Ledger {
     containers,
     pods: input.pods,
     // Layers are read apart from observations.
-    ...rememberOrigins(ledger, snapshot.images, new Map()),
+    ...rememberImageConfigs(ledger, snapshot.images, new Map()),
   };
 }
 

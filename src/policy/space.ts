@@ -6,7 +6,7 @@
 import { runtimeOf } from "../cri/runtimes.ts";
 import type { ImageLimits, Thresholds } from "../model/limits.ts";
 import type { DiskUsage, Futility, ImagePlan, ImageTarget, PlanNote } from "../model/plan.ts";
-import type { ImageBlock } from "../model/reason.ts";
+import type { RemovalBlock } from "../model/reason.ts";
 import type { DiskReading, Filesystem, RuntimeInfo, Snapshot } from "../model/snapshot.ts";
 import { atLeastZero, larger, smaller } from "../model/values.ts";
 import { imageUseOf, inUseOf } from "./disk.ts";
@@ -19,7 +19,7 @@ export type DiskTarget = Extract<ImageTarget, { readonly device: string }>;
 export interface DiskJudgement {
   readonly usage: readonly DiskUsage[];
   /** Filesystems with implausible figures. */
-  readonly blocks: readonly ImageBlock[];
+  readonly blocks: readonly RemovalBlock[];
   /** Targets of the thresholds that are met. */
   readonly targets: readonly ImageTarget[];
   readonly notes: readonly PlanNote[];

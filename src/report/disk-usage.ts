@@ -17,7 +17,7 @@ import {
   RIGHT,
   type Screen,
 } from "./terminal.ts";
-import { containerName, counted, dayOf, humanBytes, spaceWords } from "./words.ts";
+import { containerName, dayOf, humanBytes, plural, spaceWords } from "./words.ts";
 
 export interface ImageUsageReport {
   readonly images: ImageUsage;
@@ -130,7 +130,7 @@ export function diskUsageTable(usage: DiskUsageDocument, screen: Screen): string
   printer.say(SIZES);
   if (images.withoutLayers > 0)
     printer.say(
-      `The layers of ${counted(images.withoutLayers, "image")} are unknown; each counts as if it shared nothing.`,
+      `The layers of ${plural(images.withoutLayers, "image")} are unknown; each counts as if it shared nothing.`,
     );
   return printer.text();
 }

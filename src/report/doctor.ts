@@ -2,7 +2,7 @@
 
 import { document, jsonOf } from "./document.ts";
 import { clean, type Colour, paint, Printer, type Screen, wrapped } from "./terminal.ts";
-import { counted } from "./words.ts";
+import { plural } from "./words.ts";
 
 export interface Verdict {
   readonly result: "ok" | "warning" | "failed";
@@ -55,8 +55,8 @@ export function doctorTable({ checks }: ReturnType<typeof doctorDocument>, scree
   }
   printer.gap();
   const [failures, warnings] = [countOf(checks, "failed"), countOf(checks, "warning")];
-  if (failures > 0) printer.line(`${counted(failures, "check")} of ${checks.length} failed.`);
+  if (failures > 0) printer.line(`${plural(failures, "check")} of ${checks.length} failed.`);
   else if (warnings === 0) printer.line("All checks passed.");
-  else printer.line(`No check failed, ${counted(warnings, "warning")}.`);
+  else printer.line(`No check failed, ${plural(warnings, "warning")}.`);
   return printer.text();
 }

@@ -8,7 +8,7 @@ import type {
   PlannedContainer,
   PlannedSandbox,
 } from "../model/plan.ts";
-import type { ImageBlock } from "../model/reason.ts";
+import type { RemovalBlock } from "../model/reason.ts";
 import { type Instant, toRfc3339 } from "../model/time.ts";
 import { capitalised } from "../model/values.ts";
 import { document } from "./document.ts";
@@ -32,7 +32,7 @@ export interface ExplanationReport {
   readonly reference: string;
   readonly observedAt: Instant;
   /** Blocks all removal now, regardless of the rules. */
-  readonly blocks: readonly ImageBlock[];
+  readonly blocks: readonly RemovalBlock[];
   /** Everything that the reference matches; several if it is ambiguous. */
   readonly things: readonly Thing[];
   /** If nothing on the node matches: the newest removal of each match in the history. */

@@ -9,7 +9,7 @@ import { type Instant, toRfc3339 } from "../model/time.ts";
 import { document, imageJson, jsonOf, recordJson } from "./document.ts";
 import { imageKeep, userName } from "./reasons.ts";
 import { andMore, clean, column, type Columns, Printer, RIGHT, type Screen } from "./terminal.ts";
-import { counted, elapsed, humanBytes, humanDuration } from "./words.ts";
+import { elapsed, humanBytes, humanDuration, plural } from "./words.ts";
 
 export interface ImageListEntry {
   readonly image: Image;
@@ -73,7 +73,7 @@ export function imageListTable(list: ImageListDocument, screen: Screen): string 
   const printer = new Printer(screen);
   printer.table(imageColumns(list.observedAt), list.images);
   printer.gap();
-  printer.line(`${counted(list.count, "image")}, ${humanBytes(list.sizeBytes)} as reported`);
+  printer.line(`${plural(list.count, "image")}, ${humanBytes(list.sizeBytes)} as reported`);
   return printer.text();
 }
 

@@ -3,7 +3,7 @@
 import type { Image, KeepProblem, KeepRule } from "../model/snapshot.ts";
 import { document, imageJson, jsonOf } from "./document.ts";
 import { andMore, clean, column, Printer, type Screen } from "./terminal.ts";
-import { counted } from "./words.ts";
+import { plural } from "./words.ts";
 
 export interface KeepRulesReport {
   readonly rules: readonly KeepRule[];
@@ -59,4 +59,4 @@ const MAX_NAMED = 3;
 
 /** For logs, notes and `keep list`: a misspelt pattern keeps nothing. */
 export const unmatchedWords = (patterns: readonly string[]): string =>
-  `${counted(patterns.length, "keep rule matches", "keep rules match")} no image on this node: ${andMore(patterns.slice(0, MAX_NAMED).map(clean), patterns.length)}`;
+  `${plural(patterns.length, "keep rule matches", "keep rules match")} no image on this node: ${andMore(patterns.slice(0, MAX_NAMED).map(clean), patterns.length)}`;

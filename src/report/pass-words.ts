@@ -19,7 +19,7 @@ import { capitalised } from "../model/values.ts";
 import { youngWords } from "./plan.ts";
 import { imageBlock, imageKeep, podSourceWords } from "./reasons.ts";
 import { clean, present } from "./terminal.ts";
-import { counted, humanBytes, humanDuration, usedPercent } from "./words.ts";
+import { humanBytes, humanDuration, plural, usedPercent } from "./words.ts";
 
 const PASS_TITLES: Readonly<Record<PassKind, string>> = {
   "image-gc": "image GC",
@@ -82,7 +82,7 @@ export function passFigureWords({
   return present([
     removed > 0 && `${removed} removed`,
     removed > 0 && passFreedWords(freed),
-    error === null && failed > 0 && `${counted(failed, "removal")} failed`,
+    error === null && failed > 0 && `${plural(failed, "removal")} failed`,
     ...(error === null
       ? different.filter((end) => end !== "done" || (!isAny && different.length === 1))
       : [`failed: ${clean(error)}`]),
@@ -151,7 +151,7 @@ export const nothingFreedWords = ({
   estimatedBytes,
   gainedBytes,
 }: NothingFreed): string =>
-  `Removing images frees no space on ${clean(filesystem)}: ${counted(removals, "removal")} in a row gave nothing back, ${humanBytes(gainedBytes)} of ${humanBytes(estimatedBytes)} expected; something else holds the content, so crigc tries again after growing pauses`;
+  `Removing images frees no space on ${clean(filesystem)}: ${plural(removals, "removal")} in a row gave nothing back, ${humanBytes(gainedBytes)} of ${humanBytes(estimatedBytes)} expected; something else holds the content, so crigc tries again after growing pauses`;
 
 export function imageResultWords(result: ImageResult): string {
   switch (result.kind) {

@@ -40,11 +40,11 @@ import { clean, column, type Columns, OPTIONAL, Printer, RIGHT, type Screen } fr
 import {
   bytesCell,
   containerName,
-  counted,
   dayOf,
   humanBytes,
   humanDuration,
   humanMs,
+  plural,
   sandboxName,
   secondOf,
   shortId,
@@ -172,7 +172,7 @@ function targetWords(target: ImageTarget): string {
     case "available-bytes":
       return `free ${humanBytes(target.wantedBytes)} on ${clean(target.path)} (to ${humanBytes(target.availableBytes)} available): ${why}`;
     case "free-inodes":
-      return `free ${counted(target.wantedInodes, "inode")} on ${clean(target.path)} (to ${target.inodesFree} free): ${why}`;
+      return `free ${plural(target.wantedInodes, "inode")} on ${clean(target.path)} (to ${target.inodesFree} free): ${why}`;
     case "store-bytes":
       return `shrink the image store by ${humanBytes(target.wantedBytes)} (to ${humanBytes(target.maximumBytes)}): ${why}`;
     case "everything":
@@ -194,7 +194,7 @@ export function youngWords({ kept }: ImagePlan): string {
   const last = young.reduce((most, { left }) => (left > most ? left : most), 0n);
   const become = young.length === 1 ? "becomes" : "become";
   const together = young.every(({ left }) => left === last);
-  return `${counted(young.length, "image")} (${humanBytes(bytes)}) ${become} removable ${together ? "in" : "within"} ${humanDuration(duration(last))}`;
+  return `${plural(young.length, "image")} (${humanBytes(bytes)}) ${become} removable ${together ? "in" : "within"} ${humanDuration(duration(last))}`;
 }
 
 export function planTable(plan: PlanDocument, screen: Screen): string {
@@ -242,7 +242,7 @@ function printImagePlan(printer: Printer, plan: ImagePlanJson): void {
   printer.gap();
   if (plan.candidates.length > 0) printCandidates(printer, plan);
   if (plan.kept.length > 0) {
-    printer.line(`${counted(plan.kept.length, "image")} kept:`);
+    printer.line(`${plural(plan.kept.length, "image")} kept:`);
     printer.table(KEPT_COLUMNS, plan.kept);
     printer.gap();
   }
@@ -281,7 +281,7 @@ function printCandidates(printer: Printer, plan: ImagePlanJson): void {
 
 function headline(plan: ImagePlanJson): string {
   const { expectedRemovals: expected, expectedFreedBytes } = plan;
-  const total = counted(plan.candidates.length + plan.kept.length, "image");
+  const total = plural(plan.candidates.length + plan.kept.length, "image");
   if (expected === 0) return `None of ${total} would be removed now. Order of removal:`;
   return `${expected} of ${total} would be removed, in this order, freeing about ${humanBytes(expectedFreedBytes)}${isShort(plan) ? ", less than the target" : ""}:`;
 }
@@ -330,7 +330,7 @@ function printContainerPlan(
   printDecisions(printer, sandboxes, ["sandbox", "sandboxes"]);
   printDecisions(printer, podLogs, ["pod log directory", "pod log directories"]);
   printer.gap();
-  if (links.length > 0) printer.say(`${counted(links.length, "dangling log link")} to delete.`);
+  if (links.length > 0) printer.say(`${plural(links.length, "dangling log link")} to delete.`);
   if (strays.length > 0) printer.say(`Not pod logs, kept: ${strays.map(clean).join(", ")}.`);
   printer.gap();
 }
@@ -367,7 +367,7 @@ function printDecisions(
     const rows = items.filter((it) => it.decision === decision);
     if (rows.length === 0) continue;
     printer.gap();
-    printer.line(`${rows.length} of ${counted(items.length, ...words)} ${done}:`);
+    printer.line(`${rows.length} of ${plural(items.length, ...words)} ${done}:`);
     printer.table(DECISION_COLUMNS, rows);
   }
 }

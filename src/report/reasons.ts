@@ -6,12 +6,12 @@ import type { PlanNote, PodSourceState } from "../model/plan.ts";
 import type {
   ContainerKeepReason,
   ContainerRemoveReason,
-  ImageBlock,
   ImageKeepReason,
   ImageTrigger,
   ImageUser,
   LogKeepReason,
   LogRemoveReason,
+  RemovalBlock,
   SandboxKeepReason,
   SandboxRemoveReason,
 } from "../model/reason.ts";
@@ -20,9 +20,9 @@ import { type JsonObject, jsonOf } from "./document.ts";
 import { andMore, clean } from "./terminal.ts";
 import {
   containerName,
-  counted,
   humanBytes,
   humanDuration,
+  plural,
   sandboxName,
   secondOf,
   shortId,
@@ -145,7 +145,7 @@ export const triggerTitle = ({ code, ...data }: ReasonJson): string =>
 export const withSignal = (title: string, signal: string | null): string =>
   signal === null ? title : `${title} (${signal})`;
 
-export const imageBlock = reasons<ImageBlock>({
+export const imageBlock = reasons<RemovalBlock>({
   "on-hold": {
     title: "on hold",
     text: (hold) => `garbage collection is on hold ${holdWords(hold)}; crigc release ends the hold`,
@@ -172,7 +172,7 @@ export const imageBlock = reasons<ImageBlock>({
   "pod-starting": {
     title: "a pod is starting",
     text: ({ pods, remaining, until }) =>
-      `${counted(pods.length, "container")} starting (${startingWords(pods)}); no image is removed until then, or until ${secondOf(until)} (${humanDuration(remaining)})`,
+      `${plural(pods.length, "container")} starting (${startingWords(pods)}); no image is removed until then, or until ${secondOf(until)} (${humanDuration(remaining)})`,
     data: ({ pods, remaining, until }) => ({
       pods: pods.map(({ uid, container }) => ({ uid, container })),
       remaining,
@@ -252,7 +252,7 @@ export const noRoomWords = (filesystem: string): string =>
   `${clean(filesystem)} has less than 32 MiB or 64 inodes free, without which CRI-O loses an image and keeps its layers; delete other files first`;
 
 function startingWords(
-  pods: Extract<ImageBlock, { readonly kind: "pod-starting" }>["pods"],
+  pods: Extract<RemovalBlock, { readonly kind: "pod-starting" }>["pods"],
 ): string {
   const first = pods.slice(0, 1).map(({ uid, container }) => {
     const pod = `pod ${clean(uid)}`;
@@ -320,7 +320,7 @@ export const POD_REMOVALS: ReasonTable<
   },
   "over-total-limit": {
     title: "over the node's limit of dead containers",
-    text: ({ limit }) => `dead, over the node's limit of ${counted(limit, "dead container")}`,
+    text: ({ limit }) => `dead, over the node's limit of ${plural(limit, "dead container")}`,
   },
   superseded: { title: "its pod has a newer sandbox" },
   "container-gone": { title: "its container was removed" },
@@ -359,7 +359,7 @@ export const podReasons = reasons<PodReason>({
   ready: { title: "ready" },
   "has-containers": {
     title: "still has containers",
-    text: ({ containers }) => `still has ${counted(containers.length, "container")}`,
+    text: ({ containers }) => `still has ${plural(containers.length, "container")}`,
   },
   "newest-of-pod": { title: "newest sandbox of a pod not known to be deleted" },
   "pod-known": { title: "its pod is on this node" },

@@ -3,7 +3,7 @@
 import type { Thresholds } from "../model/limits.ts";
 import type { Event, HoldState, LoopStatus, Pass } from "../model/pass.ts";
 import type { PodSourceState } from "../model/plan.ts";
-import type { ImageBlock } from "../model/reason.ts";
+import type { RemovalBlock } from "../model/reason.ts";
 import type { MeasuredFilesystem } from "../model/reports.ts";
 import type { RuntimeInfo } from "../model/snapshot.ts";
 import { type Duration, type Instant, seconds } from "../model/time.ts";
@@ -22,7 +22,7 @@ import { passHeadJson } from "./gc.ts";
 import { eventWords, passSummary, passTitle } from "./pass-words.ts";
 import { holdWords, imageBlock, podSourceWords } from "./reasons.ts";
 import { clean, column, type Columns, present, Printer, RIGHT, type Screen } from "./terminal.ts";
-import { counted, elapsed, humanBytes, humanDuration, humanMs } from "./words.ts";
+import { elapsed, humanBytes, humanDuration, humanMs, plural } from "./words.ts";
 
 export interface FilesystemStatus {
   readonly filesystem: MeasuredFilesystem;
@@ -69,7 +69,7 @@ export interface StatusReport {
   /** Remaining grace period after a boot; `null`: none. */
   readonly bootGrace: Duration | null;
   /** The containers for which image removal waits now; `null`: it does not wait. */
-  readonly waiting: ImageBlock | null;
+  readonly waiting: RemovalBlock | null;
   /** The pod source as of the last container pass; `null`: no pass yet. */
   readonly podSource: PodSourceState | null;
   readonly loops: readonly LoopStatus[];
@@ -183,16 +183,16 @@ function problems(report: StatusReport): readonly string[] {
 
 function pressureWords(it: PressureStatus): string {
   const shown = (amount: bigint): string =>
-    isOfInodes(it) ? counted(amount, "inode") : humanBytes(amount);
+    isOfInodes(it) ? plural(amount, "inode") : humanBytes(amount);
   const grace = it.due ? "" : ", within its grace period";
   return `Disk pressure: ${it.signal} at ${clean(it.mountpoint)} is ${shown(it.available)}, below ${shown(it.limit)}${grace}`;
 }
 
 function printCounts(printer: Printer, { images, deadContainers }: StatusDocument): void {
-  const dead = deadContainers === null ? "" : `; ${counted(deadContainers, "dead container")}`;
+  const dead = deadContainers === null ? "" : `; ${plural(deadContainers, "dead container")}`;
   if (images !== null)
     printer.line(
-      `${counted(images.count, "image")}, ${humanBytes(images.sizeBytes)} as reported${dead}`,
+      `${plural(images.count, "image")}, ${humanBytes(images.sizeBytes)} as reported${dead}`,
     );
 }
 
@@ -216,7 +216,7 @@ function nextRun(loop: LoopJson, now: string): string {
 function loopResult(loop: LoopJson): string {
   if (!loop.enabled) return "disabled";
   if (loop.lastError !== null)
-    return `failed ${counted(loop.consecutiveFailures, "time")}: ${clean(loop.lastError)}`;
+    return `failed ${plural(loop.consecutiveFailures, "time")}: ${clean(loop.lastError)}`;
   if (loop.lastEndedAt !== null) return "ok";
   return loop.lastStartedAt === null ? "not run yet" : "-";
 }

@@ -113,7 +113,7 @@ export const secondOf = (at: Instant | string): string =>
   (typeof at === "string" ? at : toRfc3339(at)).replace(/\.\d+Z$/, "Z");
 
 /** `1 image`, `3 images`; `many` for an irregular plural. */
-export const counted = (count: number | bigint, one: string, many = `${one}s`): string =>
+export const plural = (count: number | bigint, one: string, many = `${one}s`): string =>
   `${count} ${BigInt(count) === 1n ? one : many}`;
 
 /** Used percent: 100 less the whole percent available, so it is rounded up. */

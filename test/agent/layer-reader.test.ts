@@ -46,7 +46,7 @@ describe("the reading of layers", () => {
     node.world.fails.clear();
     await looks(node, 1);
     expect(statuses(node)).toBe(80);
-    expect(node.engine.memory.current().origins.size).toBe(40);
+    expect(node.engine.memory.current().imageConfigs.size).toBe(40);
   });
 
   test("is not blocked by an image whose status always fails", async () => {
@@ -58,9 +58,9 @@ describe("the reading of layers", () => {
       },
     });
     await looks(node, 2);
-    const { origins } = node.engine.memory.current();
-    expect(origins.size).toBe(20);
-    expect([...origins.keys()].some((id) => bad.has(id))).toBe(false);
+    const { imageConfigs } = node.engine.memory.current();
+    expect(imageConfigs.size).toBe(20);
+    expect([...imageConfigs.keys()].some((id) => bad.has(id))).toBe(false);
   });
 });
 
@@ -70,11 +70,11 @@ test("pressure finds the layers of every image that is old enough to go", async 
   const sim = new Simulation({
     weather: { limits },
     refit: (engine, { node }) => {
-      const imageOrigin = async (id: ImageId) => ({
+      const imageConfig = async (id: ImageId) => ({
         chain: node.images.get(id)?.release.layers.map((layer) => chainId(layer.id)) ?? null,
         builtAt: null,
       });
-      const runtime = { ...engine.observe.runtime, imageOrigin };
+      const runtime = { ...engine.observe.runtime, imageConfig };
       return { ...engine, observe: { ...engine.observe, runtime } };
     },
   });

@@ -60,17 +60,17 @@ describe("reading", () => {
     ];
     await using connection = await connected({ node: { images } });
     const { runtime, signal } = connection;
-    const origin = await runtime.reader.imageOrigin(imageId(imageIdOf(1)), signal);
+    const origin = await runtime.reader.imageConfig(imageId(imageIdOf(1)), signal);
     const [first, second] = layers.map(({ id }) => `sha256:${hexId(id)}`);
     const chain = new Bun.CryptoHasher("sha256").update(`${first} ${second}`).digest("hex");
     expect(origin?.chain as readonly string[]).toEqual([first ?? "", `sha256:${chain}`]);
     expect(origin?.builtAt).toBe(fromRfc3339("2026-02-03T04:05:06Z"));
-    const artifact = await runtime.reader.imageOrigin(imageId(imageIdOf(2)), signal);
+    const artifact = await runtime.reader.imageConfig(imageId(imageIdOf(2)), signal);
     expect(artifact).toEqual({ chain: null, builtAt: null });
-    expect(await runtime.reader.imageOrigin(imageId(imageIdOf(3)), signal)).toBeNull();
+    expect(await runtime.reader.imageConfig(imageId(imageIdOf(3)), signal)).toBeNull();
     // Found by its tag, and not the image that was asked about.
     const byTag = imageId("docker.io/library/chart:1");
-    expect(await runtime.reader.imageOrigin(byTag, signal)).toBeNull();
+    expect(await runtime.reader.imageConfig(byTag, signal)).toBeNull();
   });
 
   test("returns null for what the runtime does not know", async () => {
@@ -139,7 +139,7 @@ test("the connection may be two: one for images and one for the rest", async () 
   ]);
   expect((await runtime.reader.info(images.signal)).imageEndpoint).toBe(images.fake.endpoint);
   await runtime.reader.imageStatus(imageIdOf(1), images.signal);
-  await runtime.reader.imageOrigin(imageId(imageIdOf(1)), images.signal);
+  await runtime.reader.imageConfig(imageId(imageIdOf(1)), images.signal);
   await runtime.reader.reportedFilesystems(images.signal);
   await runtime.writer.removeImage(imageId(imageIdOf(1)));
   const isOfImages = ({ method }: { readonly method: string }) => /Image/.test(method);

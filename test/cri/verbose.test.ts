@@ -1,7 +1,7 @@
 // Verbose answers are searched for image names, and never stop anybody.
 import { describe, expect, test } from "bun:test";
 
-import { imageOrigin, sandboxImagesOf } from "../../src/cri/decode.ts";
+import { imageConfig, sandboxImagesOf } from "../../src/cri/decode.ts";
 import { toRfc3339 } from "../../src/model/time.ts";
 
 const info = (entries: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> =>
@@ -44,7 +44,7 @@ describe("the sandbox image", () => {
 });
 
 const diff = (digit: string): string => `sha256:${digit.repeat(64)}`;
-const origin = (spec: unknown) => imageOrigin({ info: JSON.stringify({ imageSpec: spec }) });
+const origin = (spec: unknown) => imageConfig({ info: JSON.stringify({ imageSpec: spec }) });
 const layers = (diffIds: unknown) => origin({ rootfs: { type: "layers", diff_ids: diffIds } });
 
 describe("the layers of a verbose image status", () => {

@@ -42,7 +42,7 @@ const page = unpadded("docs/policy.md");
 const containers = unpadded("docs/containers.md");
 
 describe.each([
-  ["1. What stops all image removal", "src/model/reason.ts", "ImageBlock"],
+  ["1. What stops all image removal", "src/model/reason.ts", "RemovalBlock"],
   ["3. Triggers", "src/model/reason.ts", "ImageTrigger"],
   ["6. When a pass stops", "src/model/pass.ts", "ImageEnd"],
 ] as const)("docs/policy.md, section %s", (title, path, union) => {

@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 import { blocksOf, failureOf, imageEvents } from "../../src/gc/pass-warnings.ts";
 import type { Pass } from "../../src/model/pass.ts";
 import type { ImageTarget } from "../../src/model/plan.ts";
-import type { ImageBlock } from "../../src/model/reason.ts";
+import type { RemovalBlock } from "../../src/model/reason.ts";
 import {
   containerOutcome,
   GIB,
@@ -15,16 +15,16 @@ import {
   removedImage,
 } from "../report/build.ts";
 
-const blockedBy = (...blocks: readonly ImageBlock[]) =>
+const blockedBy = (...blocks: readonly RemovalBlock[]) =>
   pass({
     plan: { images: imagePlan({ blocks, candidates: [] }), containers: null },
     images: imageOutcome({ end: "blocked", items: [] }),
   });
 
-const held: ImageBlock = { kind: "on-hold", reason: "", until: null };
+const held: RemovalBlock = { kind: "on-hold", reason: "", until: null };
 
 /** By what began after an image was removed. */
-const cutOffBy = (block: ImageBlock["kind"]) =>
+const cutOffBy = (block: RemovalBlock["kind"]) =>
   imageOutcome({
     end: "blocked",
     items: [

@@ -182,7 +182,7 @@ describe("the layers of images", () => {
     expect(plan.images?.candidates).toHaveLength(
       "filesystem" in change && change.filesystem === isFull.filesystem ? 1 : 0,
     );
-    expect(ledger.origins.size > 0).toBe(isRead);
+    expect(ledger.imageConfigs.size > 0).toBe(isRead);
     expect(fake.calls.includes("ImageStatus")).toBe(isRead);
   });
 
@@ -192,11 +192,11 @@ describe("the layers of images", () => {
     const images = words.map((word) => anImage(word));
     const { engine } = aNode({ images, ledger });
     const firstOf = async (old: string) => {
-      const imageOrigin = async (id: string) => ({
+      const imageConfig = async (id: string) => ({
         chain: null,
         builtAt: id === idOf(old) ? instant(1n) : NOW,
       });
-      const runtime = { ...engine.observe.runtime, imageOrigin };
+      const runtime = { ...engine.observe.runtime, imageConfig };
       const node = { engine: { ...engine, observe: { ...engine.observe, runtime } } };
       engine.memory.replace(ledger);
       return (await prepared(node)).plan.images?.candidates[0]?.image.id;
@@ -224,7 +224,7 @@ describe("the layers of images", () => {
         throw new RuntimeError("failed", "the image is broken");
     };
     await prepared(fake, periodic);
-    expect([...fake.world.ledger.origins.keys()]).toEqual([idOf("idle")]);
+    expect([...fake.world.ledger.imageConfigs.keys()]).toEqual([idOf("idle")]);
   });
 
   test("that hang stop a pass that is stopped", async () => {

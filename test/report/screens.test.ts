@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 
 import { containerId, passId, podUid } from "../../src/model/ids.ts";
 import type { LoopStatus } from "../../src/model/pass.ts";
-import type { ImageBlock, ImageKeepReason } from "../../src/model/reason.ts";
+import type { ImageKeepReason, RemovalBlock } from "../../src/model/reason.ts";
 import { hours, minutes, plus, seconds } from "../../src/model/time.ts";
 import { doctorDocument, doctorTable } from "../../src/report/doctor.ts";
 import { type JsonObject, toJson } from "../../src/report/document.ts";
@@ -59,7 +59,7 @@ const breakdown = {
   otherBytes: 47n * GIB,
 };
 const estimateBytes = 2n * MIB;
-const blocks: readonly ImageBlock[] = [
+const blocks: readonly RemovalBlock[] = [
   { kind: "on-hold", until: null, reason: "night" },
   { kind: "on-hold", until: NOW, reason: "" },
   { kind: "boot-grace", because: "boot", remaining: minutes(3) },

@@ -94,7 +94,7 @@ export function simEngine(ports: SimPorts): Engine {
       return ask();
     });
   const honest = {
-    reader: called({ ...engine.observe.runtime, imageOrigin: originOf(ports) }),
+    reader: called({ ...engine.observe.runtime, imageConfig: originOf(ports) }),
     writer: { ...called(engine.writer), removeImage: removerOf(ports, call) },
   };
   weather.before = noted(ports);
@@ -187,7 +187,7 @@ function noted({ node, record, weather }: SimPorts): FakeWorld["before"] {
   };
 }
 
-function originOf({ node, weather }: SimPorts): Engine["observe"]["runtime"]["imageOrigin"] {
+function originOf({ node, weather }: SimPorts): Engine["observe"]["runtime"]["imageConfig"] {
   return async (_, signal) => {
     if (weather.layersHang) {
       await node.clock.sleep(DEADLINE_MS, signal);

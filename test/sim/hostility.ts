@@ -53,7 +53,7 @@ const METHODS = [
 type Method = keyof RuntimeReader | keyof RuntimeWriter;
 /** Calls that are another one to the runtime. */
 const ASKED_AS: Readonly<Partial<Record<Method, Method>>> = {
-  imageOrigin: "imageStatus",
+  imageConfig: "imageStatus",
 };
 
 const INT64_MAX = 2n ** 63n - 1n;

@@ -266,7 +266,7 @@ function engineOf(world: FakeWorld, record: Record_): Engine {
       );
     },
     writableLayers: async () => null,
-    imageOrigin: async (id) => {
+    imageConfig: async (id) => {
       const lie = await call("ImageStatus", id);
       const listed = world.images.some((one) => one.id === id) && lie !== "absent";
       return listed ? { chain: null, builtAt: null } : null;

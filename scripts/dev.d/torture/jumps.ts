@@ -49,8 +49,7 @@ export async function jumps({ rounds, random, deadlineMs }: Torture): Promise<Re
       faults.push(...notices.map((notice) => `${what}: ${notice}`));
       const nowMs = Number(ledger.totalUptime / 1_000_000n);
       const gainMs = nowMs - uptimeMs;
-      if (gainMs < 0 || gainMs > MOST_MS)
-        faults.push(`${what}: observed time went by ${gainMs} ms`);
+      if (gainMs < 0 || gainMs > MOST_MS) faults.push(`${what}: uptime went by ${gainMs} ms`);
       uptimeMs = nowMs;
       if (runtime.node.images.length === 0) {
         faults.push(`${what}: an image went that was observed for ${nowMs} ms`);

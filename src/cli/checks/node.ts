@@ -4,7 +4,7 @@ import { faultsOf, runtimeOf } from "../../cri/runtimes.ts";
 import type { Prepared } from "../../gc/prepare.ts";
 import type { ImageLimits, Limits } from "../../model/limits.ts";
 import type { PodSourceState } from "../../model/plan.ts";
-import type { ImageBlock } from "../../model/reason.ts";
+import type { RemovalBlock } from "../../model/reason.ts";
 import type { WritableLayers } from "../../model/reports.ts";
 import type { Filesystem, Image, KeepRules, RuntimeInfo, Snapshot } from "../../model/snapshot.ts";
 import { duration } from "../../model/time.ts";
@@ -18,7 +18,7 @@ import { breakdownWords } from "../../report/disk-usage.ts";
 import { failed, ok, type Verdict, type Verdicts, warning } from "../../report/doctor.ts";
 import { imageBlock, podSourceWords } from "../../report/reasons.ts";
 import { present } from "../../report/terminal.ts";
-import { counted, humanBytes, shortId, spaceWords, usedPercent } from "../../report/words.ts";
+import { humanBytes, plural, shortId, spaceWords, usedPercent } from "../../report/words.ts";
 
 /** `written`: by containers, which some runtimes count among the images; `null`: unknown. */
 export function nodeChecks(
@@ -92,7 +92,7 @@ function filesystemCheck(
 }
 
 /** `null`: a check of its own says it. */
-function blockCheck(block: ImageBlock): Verdict | null {
+function blockCheck(block: RemovalBlock): Verdict | null {
   if (block.kind === "keep-rules-invalid" || block.kind === "invalid-capacity") return null;
   const text = imageBlock.text(block);
   if (block.kind === "usage-unknown")
@@ -113,7 +113,7 @@ function podSourceCheck(state: PodSourceState): Verdict {
 /** `null`: without `--kubelet-endpoint`. */
 function specCheck({ pods: { specs } }: Snapshot): Verdict | null {
   if (specs === undefined) return null;
-  if (specs.error === null) return ok(`the kubelet lists ${counted(specs.pods.length, "pod")}`);
+  if (specs.error === null) return ok(`the kubelet lists ${plural(specs.pods.length, "pod")}`);
   return warning(
     `${specs.error}; images that only pods' specs name are not kept`,
     "check that the kubelet runs, and --kubelet-endpoint, --kubelet-ca-file and the credentials for it",
@@ -142,8 +142,7 @@ function sandboxImageCheck(snapshot: Snapshot, limits: ImageLimits): Verdict {
   const kept = snapshot.images.filter(
     (image) => image.pinned || sandboxImageReason(names, image) !== null,
   );
-  if (kept.length > 0)
-    return ok(`${counted(kept.length, "image")} pinned or kept as sandbox image`);
+  if (kept.length > 0) return ok(`${plural(kept.length, "image")} pinned or kept as sandbox image`);
   if (snapshot.sandboxes.length === 0) return ok("none, and no sandbox needs one yet");
   return warning(
     "no image is pinned or known as the sandbox image: it could be removed or is gone, and no pod starts without it",
@@ -160,7 +159,7 @@ function nameCheck({ images }: Snapshot): Verdict {
   if (nameless.length === 0) return ok("every image has a name");
   const shown = nameless.slice(0, NAMED_MAX).map(({ id }) => shortId(id));
   return warning(
-    `${counted(nameless.length, "image")} known by ID only: ${shown.join(", ")}${nameless.length > NAMED_MAX ? ", …" : ""}`,
+    `${plural(nameless.length, "image")} known by ID only: ${shown.join(", ")}${nameless.length > NAMED_MAX ? ", …" : ""}`,
     "an interrupted pull or a moved tag left them; keep rules for them need the ID",
   );
 }
@@ -191,7 +190,7 @@ function usageCheck({ snapshot, ledger }: Prepared, written: WritableLayers | nu
       used !== null &&
         written !== null &&
         used > explained &&
-        `the image store on ${path} takes ${humanBytes(used)}, far more than its ${counted(images.length, "image")} (${humanBytes(listed)})`,
+        `the image store on ${path} takes ${humanBytes(used)}, far more than its ${plural(images.length, "image")} (${humanBytes(listed)})`,
     ]);
   });
   if (found.length === 0) return ok("images, containers and pod logs explain the disk usage");
@@ -209,7 +208,7 @@ export function keepCheck(keep: KeepRules, images: readonly Image[] | null): Ver
       "crigc keep list shows all errors",
     );
   const idle = images === null ? 0 : unmatchedKeepRules(compiled, images).length;
-  const rules = counted(keep.rules.length, "valid rule");
+  const rules = plural(keep.rules.length, "valid rule");
   if (idle === 0) return ok(rules);
   return warning(
     `${rules}, of which ${idle} match nothing on this node`,

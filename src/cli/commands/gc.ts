@@ -6,7 +6,7 @@ import type { Event, Pass } from "../../model/pass.ts";
 import type { KeptImage } from "../../model/plan.ts";
 import { TIMER_MS_MAX, toMs } from "../../model/time.ts";
 import { gcDocument, gcTable } from "../../report/gc.ts";
-import { counted } from "../../report/words.ts";
+import { plural } from "../../report/words.ts";
 import { command, type CommandContext, DOCUMENT, operand, print } from "../command.ts";
 import { exit, passExit } from "../exit.ts";
 import { IMAGES_ONLY } from "../node-plan.ts";
@@ -98,7 +98,7 @@ async function pass(
 
 /** The disk took no records until the end. */
 function withLost(ended: Pass, lost: number, { engine }: OpenCollector): Pass {
-  const message = `the records of ${counted(lost, "removal")} could not be written to the state directory, and the history lacks them`;
+  const message = `the records of ${plural(lost, "removal")} could not be written to the state directory, and the history lacks them`;
   const at = engine.observe.host.clocks().wall;
   const event: Event = { reason: "RecordsLost", message, at, passId: ended.id };
   engine.journal.event(event);

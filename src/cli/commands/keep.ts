@@ -11,7 +11,7 @@ import {
 } from "../../policy/keep/keep.ts";
 import { keepRulesDocument, keepRulesTable } from "../../report/keep.ts";
 import { clean } from "../../report/terminal.ts";
-import { counted } from "../../report/words.ts";
+import { plural } from "../../report/words.ts";
 import {
   command,
   type CommandContext,
@@ -78,7 +78,7 @@ export const keepTest = command({
       document: keepRulesDocument({ rules: [rule], problems: [], matches }),
       table: ({ rules }) =>
         [
-          `${clean(pattern)} matches ${counted(count, "image")}${count === 0 ? "" : ":"}`,
+          `${clean(pattern)} matches ${plural(count, "image")}${count === 0 ? "" : ":"}`,
           ...rules.flatMap(({ images }) => images?.map(({ name }) => `  ${name}`) ?? []),
           "",
         ].join("\n"),
@@ -124,7 +124,7 @@ export const keepBaseline = command({
       if (isOnce) file.setStamp(writtenAt);
     }
     const [start, done] = dryRun ? ["Dry run: ", "would be added"] : ["", "added"];
-    context.say(`${start}${file.path}: ${counted(added, "pattern")} ${done}.`);
+    context.say(`${start}${file.path}: ${plural(added, "pattern")} ${done}.`);
     return exit.done;
   },
 });

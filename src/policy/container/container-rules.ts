@@ -13,9 +13,9 @@ import type {
 import type {
   ContainerKeepReason,
   ContainerRemoveReason,
-  ImageBlock,
   LogKeepReason,
   LogRemoveReason,
+  RemovalBlock,
   SandboxKeepReason,
   SandboxRemoveReason,
 } from "../../model/reason.ts";
@@ -42,7 +42,7 @@ export interface ContainerInput {
   readonly purpose: Purpose["kind"];
   readonly now: Instant;
   /** What blocks the whole pass: a hold, or the grace period after a boot. */
-  readonly blocks: readonly ImageBlock[];
+  readonly blocks: readonly RemovalBlock[];
 }
 
 export interface PodSubject {
@@ -254,14 +254,14 @@ function linksWithout(
 
 interface Blocked {
   readonly kind: "blocked";
-  readonly block: ImageBlock["kind"];
+  readonly block: RemovalBlock["kind"];
 }
 
 function unlessBlocked<
   Keep,
   Remove,
   Planned extends { readonly decision: Decision<Keep | Blocked, Remove> },
->(planned: readonly Planned[], [block]: readonly ImageBlock[]): readonly Planned[] {
+>(planned: readonly Planned[], [block]: readonly RemovalBlock[]): readonly Planned[] {
   if (block === undefined) return planned;
   const reason: Blocked = { kind: "blocked", block: block.kind };
   return planned.map((each) => {

@@ -9,7 +9,7 @@ import type {
   KeptImage,
   PlanNote,
 } from "../../model/plan.ts";
-import type { ImageBlock, ImageKeepReason, ImageTrigger } from "../../model/reason.ts";
+import type { ImageKeepReason, ImageTrigger, RemovalBlock } from "../../model/reason.ts";
 import { compared, once } from "../../model/values.ts";
 import { breakdownOf } from "../disk.ts";
 import type { Facts } from "../facts.ts";
@@ -94,7 +94,7 @@ interface Choosing {
   readonly judgement: Judgement;
   readonly demand: RemovalDemand;
   readonly aged: ReadonlySet<ImageId>;
-  readonly blocks: readonly ImageBlock[];
+  readonly blocks: readonly RemovalBlock[];
 }
 
 interface Choice {
@@ -238,7 +238,7 @@ const isMetBy = (target: ImageTarget, sum: bigint): boolean =>
 
 // What the pass has to free: the targets of its purpose, without those that removing images cannot reach
 
-type OutOfReach = Extract<ImageBlock, { readonly kind: "futile" | "nothing-freed" }>;
+type OutOfReach = Extract<RemovalBlock, { readonly kind: "futile" | "nothing-freed" }>;
 
 interface RemovalDemand {
   readonly disks: DiskJudgement;

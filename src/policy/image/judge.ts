@@ -3,7 +3,7 @@ import { runtimeOf } from "../../cri/runtimes.ts";
 import type { ContainerId, ImageId } from "../../model/ids.ts";
 import { type ImageRecord, type Ledger, unusedRecord } from "../../model/ledger.ts";
 import type { ImageCandidate, Selection } from "../../model/plan.ts";
-import type { ImageBlock, ImageKeepReason } from "../../model/reason.ts";
+import type { ImageKeepReason, RemovalBlock } from "../../model/reason.ts";
 import type { Image, KeepProblem, Snapshot } from "../../model/snapshot.ts";
 import { plus, uptimeSince } from "../../model/time.ts";
 import { compared, once } from "../../model/values.ts";
@@ -27,7 +27,7 @@ export interface Judgement {
   readonly usage: Usage;
   readonly context: () => ProtectionContext;
   /** Reasons other than the state of the disk for which no image may be removed. */
-  readonly blocks: readonly ImageBlock[];
+  readonly blocks: readonly RemovalBlock[];
 }
 
 /**
@@ -47,7 +47,7 @@ export function judgeImages(
     const distinct = distinctImages(snapshot.images, "any");
     return new Map(distinct.map((image) => [image.id, { image, record: recordOf(facts, image) }]));
   });
-  const images = once(() => [...byId().values()].toSorted(compareImages(ledger.origins)));
+  const images = once(() => [...byId().values()].toSorted(compareImages(ledger.imageConfigs)));
   const context = once((): ProtectionContext => ({
     limits,
     users: usage.users,
@@ -134,7 +134,7 @@ export function isRecreated(
 }
 
 /** Names what is wrong with the node's use or with the keep rules, for the record of the pass. */
-export function blockedBy(block: ImageBlock): ImageKeepReason {
+export function blockedBy(block: RemovalBlock): ImageKeepReason {
   const faults =
     block.kind === "usage-unknown"
       ? block.unknown.map(({ subject, message }) => `${subject}: ${message}`)
@@ -150,7 +150,7 @@ const imageBlocks = (
   facts: Facts,
   { unknown }: Usage,
   problems: readonly KeepProblem[],
-): readonly ImageBlock[] => [
+): readonly RemovalBlock[] => [
   ...standingBlocks(facts),
   ...(problems.length === 0 ? [] : [{ kind: "keep-rules-invalid" as const, problems }]),
   ...(unknown.length === 0 ? [] : [{ kind: "usage-unknown" as const, unknown }]),
@@ -158,13 +158,13 @@ const imageBlocks = (
   ...[startingBlock(facts.snapshot)].filter((block) => block !== null),
 ];
 
-function roomBlocks({ snapshot: { runtime, filesystems } }: Facts): readonly ImageBlock[] {
+function roomBlocks({ snapshot: { runtime, filesystems } }: Facts): readonly RemovalBlock[] {
   if (!runtimeOf(runtime).removalNeedsRoom) return [];
   const full = filesystems.filter((filesystem) => lacksRoom(filesystem, filesystem));
   return full.map(({ path }) => ({ kind: "no-room", filesystem: path }));
 }
 
-type StartingBlock = Extract<ImageBlock, { readonly kind: "pod-starting" }>;
+type StartingBlock = Extract<RemovalBlock, { readonly kind: "pod-starting" }>;
 
 /** Pods that are starting; `null` too where their directories were not read. `awaited`: those for which a pass has waited. */
 export function startingBlock(
@@ -184,8 +184,8 @@ export function startingBlock(
 }
 
 /** The blocks of both containers and images: a hold, and the grace period after a boot. */
-export function standingBlocks({ hold, ledger }: Facts): readonly ImageBlock[] {
-  const held: readonly ImageBlock[] =
+export function standingBlocks({ hold, ledger }: Facts): readonly RemovalBlock[] {
+  const held: readonly RemovalBlock[] =
     hold.kind === "none" ? [] : [{ kind: "on-hold", until: hold.until, reason: hold.reason }];
   const { graceUntil, graceReason, totalUptime } = ledger;
   if (graceUntil === null || totalUptime >= graceUntil) return held;

@@ -23,10 +23,12 @@ export interface Ranked {
  * staged yesterday is not removed before what was unused for weeks; then first seen, build date (an unknown one last),
  * larger first, ID.
  */
-export function compareImages(origins: Ledger["origins"]): (a: Ranked, b: Ranked) => number {
+export function compareImages(
+  imageConfigs: Ledger["imageConfigs"],
+): (a: Ranked, b: Ranked) => number {
   // Reproducible builds have a date at the epoch, which says nothing.
   const built = ({ image }: Ranked): bigint => {
-    const at = origins.get(image.id)?.builtAt ?? null;
+    const at = imageConfigs.get(image.id)?.builtAt ?? null;
     return at === null || at <= 0n ? LAST : at;
   };
   return (a, b) =>
@@ -40,11 +42,11 @@ export function compareImages(origins: Ledger["origins"]): (a: Ranked, b: Ranked
 /** After every time. */
 const LAST = 2n ** 63n;
 
-/** The later of first seen and last used, in observed time. */
+/** The later of first seen and last used, in uptime. */
 const unusedSince = ({ firstSeenUptime, lastUsedUptime }: ImageRecord): TotalUptime =>
   totalUptime(larger(firstSeenUptime, lastUsedUptime ?? firstSeenUptime));
 
-/** Observed time since then; never negative. */
+/** Uptime since then; never negative. */
 export const unusedFor = (record: ImageRecord, now: TotalUptime): Duration =>
   duration(atLeastZero(uptimeSince(now, unusedSince(record))));
 

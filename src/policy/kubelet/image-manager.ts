@@ -8,7 +8,7 @@ import type {
   KeptImage,
   PlanNote,
 } from "../../model/plan.ts";
-import type { ImageBlock, ImageKeepReason, ImageTrigger } from "../../model/reason.ts";
+import type { ImageKeepReason, ImageTrigger, RemovalBlock } from "../../model/reason.ts";
 import type { Filesystem, Snapshot } from "../../model/snapshot.ts";
 import { type Duration, duration } from "../../model/time.ts";
 import { compared, smaller } from "../../model/values.ts";
@@ -221,7 +221,7 @@ interface Choosing extends Judged {
   readonly order: readonly Ranked[];
   readonly aged: ReadonlySet<ImageId>;
   readonly targets: readonly ImageTarget[];
-  readonly blocks: readonly ImageBlock[];
+  readonly blocks: readonly RemovalBlock[];
 }
 
 const AGE: ImageTrigger = { kind: "age" };
@@ -260,7 +260,7 @@ function unprotectedReason({ targets, aged, blocks }: Choosing): ImageKeepReason
 }
 
 interface DiskJudgement extends Pick<ImagePlan, "usage" | "targets" | "notes"> {
-  readonly blocks: readonly ImageBlock[];
+  readonly blocks: readonly RemovalBlock[];
 }
 
 /** 2.7: only the first image filesystem. */

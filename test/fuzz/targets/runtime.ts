@@ -12,7 +12,7 @@ import {
   decodeSandboxDetail,
   decodeVersion,
   decodeWritableLayers,
-  imageOrigin,
+  imageConfig,
   sandboxImagesOf,
 } from "../../../src/cri/decode.ts";
 import { methods } from "../../../src/cri/messages.ts";
@@ -152,7 +152,7 @@ const verbose = textTarget(
       sandboxImagesOf(info).every((name) => name !== ""),
       "an empty sandbox image",
     );
-    const { chain, builtAt } = imageOrigin(info);
+    const { chain, builtAt } = imageConfig(info);
     holds(chain === null || (chain.length > 0 && chain.length <= 1024), "a chain without end");
     holds(builtAt === null || typeof builtAt === "bigint", "no time");
   },

@@ -6,7 +6,7 @@ import type { ImageTarget } from "../../../src/model/plan.ts";
 import type { Filesystem, Image, Snapshot } from "../../../src/model/snapshot.ts";
 import { hours, minutes, totalUptime } from "../../../src/model/time.ts";
 import type { Facts } from "../../../src/policy/facts.ts";
-import { rememberOrigins } from "../../../src/policy/layers.ts";
+import { rememberImageConfigs } from "../../../src/policy/layers.ts";
 import {
   aContainer,
   aFilesystem,
@@ -30,9 +30,9 @@ const disk = (availableGib: bigint, imageUsedGib: bigint | null = 60n) =>
   });
 const onDisk = (availableGib: bigint): Partial<Snapshot> => ({ filesystems: [disk(availableGib)] });
 /** What crigc knows of the images' layers, first to last. */
-const originsOf = (images: readonly Image[], chains: readonly (readonly string[])[]) =>
-  rememberOrigins(
-    { origins: new Map(), layers: new Map() },
+const imageConfigsOf = (images: readonly Image[], chains: readonly (readonly string[])[]) =>
+  rememberImageConfigs(
+    { imageConfigs: new Map(), layers: new Map() },
     images,
     new Map(
       images.map(({ id }, at) => [id, { chain: (chains[at] ?? []).map(chainId), builtAt: null }]),
@@ -251,12 +251,17 @@ describe("a base goes directly after the last image built on it", () => {
     [["middle", "base", "top"], "top middle base"],
   ])("where %j were unused for longest in this order", (names, expected) => {
     const images = names.map((name) => image(name, 10n));
-    const origins = originsOf(
+    const imageConfigs = imageConfigsOf(
       images,
       names.map((name) => chains[name] ?? []),
     );
     const records = names.map((_, at) => ({ firstSeenUptime: totalUptime(BigInt(at)) }));
-    const plan = planOf({ images, records, ledger: origins, limits: { storeBudgetBytes: 0n } });
+    const plan = planOf({
+      images,
+      records,
+      ledger: imageConfigs,
+      limits: { storeBudgetBytes: 0n },
+    });
     expect(words(plan.candidates).join(" ")).toBe(expected);
   });
 });
@@ -356,7 +361,7 @@ describe("futility", () => {
 
   test("is not judged by the layers that images share, since their own may be nearly all of them", () => {
     const images = Array.from({ length: 20 }, (_, at) => gib(`version${at}`));
-    const ledger = originsOf(
+    const ledger = imageConfigsOf(
       images,
       images.map((_, at) => ["base", `base/${at}`]),
     );

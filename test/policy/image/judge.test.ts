@@ -3,12 +3,12 @@ import { describe, expect, test } from "bun:test";
 import { chainId, podUid } from "../../../src/model/ids.ts";
 import type { HoldState } from "../../../src/model/pass.ts";
 import type { ImageCandidate, Purpose } from "../../../src/model/plan.ts";
-import type { ImageBlock } from "../../../src/model/reason.ts";
+import type { RemovalBlock } from "../../../src/model/reason.ts";
 import type { Image, Snapshot } from "../../../src/model/snapshot.ts";
 import { instant, minutes, seconds, totalUptime } from "../../../src/model/time.ts";
 import type { Facts } from "../../../src/policy/facts.ts";
 import { isRecreated, recheckImages } from "../../../src/policy/image/judge.ts";
-import { rememberOrigins } from "../../../src/policy/layers.ts";
+import { rememberImageConfigs } from "../../../src/policy/layers.ts";
 import { aContainer, anImage, aRecord, GIB, keepOf, NOW } from "../../support/build/values.ts";
 import { fateOf, inputOf, kubeletPlanOf, type Node, planOf, WATCHED } from "../judging.ts";
 
@@ -100,7 +100,7 @@ test("without a trigger the reason is no-trigger, and the block is reported too"
   expect(plan.blocks.map(({ kind }) => kind)).toEqual(["on-hold"]);
 });
 
-test("the grace period ends in observed time", () => {
+test("the grace period ends in uptime", () => {
   const grace = { graceUntil: WATCHED, graceReason: "boot" as const };
   expect(planOf({ images: [image], ledger: grace }).blocks).toEqual([]);
 });
@@ -113,7 +113,7 @@ test("a grace period without a recorded reason counts as that of a boot", () => 
 });
 
 describe("pods that cannot be read", () => {
-  const blocksOf = (node: Node): readonly ImageBlock["kind"][] =>
+  const blocksOf = (node: Node): readonly RemovalBlock["kind"][] =>
     planOf({ images: [image], ...node }).blocks.map(({ kind }) => kind);
 
   test("do not block images, whose specifications only add uses", () => {
@@ -157,7 +157,7 @@ describe("just before a removal", () => {
     / "registry.example\/gone:a".*; .* "registry.example\/gone:b"/,
   );
   const retagged = (...repoTags: readonly string[]) => ({ images: [{ ...app, repoTags }, other] });
-  const blockedBy = (block: ImageBlock["kind"], change: object = {}) => ({
+  const blockedBy = (block: RemovalBlock["kind"], change: object = {}) => ({
     kind: "blocked",
     block,
     ...change,
@@ -194,8 +194,8 @@ describe("just before a removal", () => {
   ])("a look %s", (_, change, removed, purpose, sharer) => {
     const [input, candidate] = planned({ facts: { purpose } });
     const images = [app, { ...other, ...change }];
-    const known = rememberOrigins(
-      { origins: new Map(), layers: new Map() },
+    const known = rememberImageConfigs(
+      { imageConfigs: new Map(), layers: new Map() },
       images,
       new Map(images.map(({ id }) => [id, { chain: [chainId("b")], builtAt: null }])),
     );

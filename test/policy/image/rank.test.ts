@@ -16,12 +16,12 @@ test.each([
   ],
 ])("in the order of removal %s, whatever the order of the list", (_, builtAt, order) => {
   const built = Object.entries(builtAt).map(([name, at]) => ({ name, builtAt: instant(at) }));
-  const origins = new Map(
+  const imageConfigs = new Map(
     built.map(({ name, builtAt: at }) => [idOf(name), { chain: null, builtAt: at }] as const),
   );
   const ranked = built.map(({ name }) => ({ image: anImage(name), record: aRecord() }));
   for (const list of [ranked, ranked.toReversed()])
-    expect(words(list.toSorted(compareImages(origins)))).toEqual(order);
+    expect(words(list.toSorted(compareImages(imageConfigs)))).toEqual(order);
 });
 
 test.each([

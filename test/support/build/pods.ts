@@ -194,10 +194,10 @@ export function passes(
   let records: ReadonlyMap<PodUid, PodRecord> = new Map();
   let last: PodView | null = null;
   for (const view of views) {
-    const soonest: bigint = last === null ? 0n : last.totalUptime + apart;
+    const endWaits: bigint = last === null ? 0n : last.totalUptime + apart;
     last = {
       ...view,
-      totalUptime: totalUptime(view.totalUptime > soonest ? view.totalUptime : soonest),
+      totalUptime: totalUptime(view.totalUptime > endWaits ? view.totalUptime : endWaits),
     };
     records = rememberPods(records, last);
   }
