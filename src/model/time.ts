@@ -7,7 +7,7 @@ export type Instant = Brand<bigint, "Instant">;
 /** A span in nanoseconds. May be negative, as the difference of two instants. */
 export type Duration = Brand<bigint, "Duration">;
 /**
- * Uptime in nanoseconds: the machine's uptime, summed in the ledger from look to look. It never decreases, does
+ * The machine's uptime in nanoseconds, summed in the ledger from look to look over all boots. It never decreases, does
  * not jump with the wall clock, and counts a gap without a look as at most a day.
  */
 export type TotalUptime = Brand<bigint, "TotalUptime">;
