@@ -41,11 +41,13 @@ export function parseCommandLine(argv: readonly string[], commands: readonly Com
   if (asksFor("help")) return { kind: "help", topic: command?.name ?? words.join(" ") };
   if (asksFor("version")) return { kind: "version" };
   if (tokens.length === 0) return { kind: "nothing" };
+  // Otherwise the word may be the value of an unknown flag.
+  if (command === null && tokens[0]?.kind === "word")
+    throw new ConfigError(unknownCommand(words, commands));
   const read = readOptions(tokens, command === null ? anyOptions : acceptedOptions([command]));
   const output = LIST.find((it) => it === read.options.get("output")?.at(-1)) ?? "table";
   const operands = words.slice(command?.name.split(" ").length ?? 0);
   const issues = [
-    // The word may be the value of an unknown flag: then report the flag.
     ...(command === null
       ? unknownCommand(words, commands)
       : operandIssues(command, operands)
@@ -141,16 +143,30 @@ const FLAG_HINTS: Readonly<Record<string, string>> = {
   "-w": "use watch crigc status",
   "--watch": "use watch crigc status",
   "-r": "use --container-runtime-endpoint",
+  "-a": "--all-unused removes everything unused",
+  "--all": "--all-unused removes everything unused",
+  "--prune": "--all-unused removes everything unused",
+  "--until": "use --filter unused-for=24h",
+  "--older-than": "use --filter unused-for=24h",
+  "--keep-last": "use --keep-per-repository",
+  "--format": "use -o json",
+  "--json": "use -o json",
+  "--quiet": "use -q",
   "--runtime-endpoint": "use --container-runtime-endpoint",
 };
 const COMMAND_HINTS: Readonly<Record<string, string>> = {
   prune: "gc",
   rmi: "rm",
   inspect: "explain",
+  describe: "explain",
   info: "status",
   ls: "images",
   pause: "hold",
   resume: "release",
+  unhold: "release",
+  upgrade: "install",
+  events: "history",
+  system: "gc",
 };
 const WORD_HINTS: Readonly<Record<string, (text: string) => string>> = {
   images: (text) => `use --filter reference=${text}`,

@@ -94,7 +94,7 @@ async function rejectUnreachable(own: Config, open: Openers): Promise<void> {
   const { runDir } = own.values;
   throw new HostError(
     "lock",
-    `an agent holds ${holder.directory} (${holderWords(holder)}), but none answers for it in ${runDir}; name its --run-dir, free the disk of its run directory, or stop it`,
+    `an agent holds ${holder.directory} (${holderWords(holder)}), but none answers for it in ${runDir}; name its --run-dir, free the disk of its run directory, or stop it; a second runtime needs its own --state-dir and --run-dir`,
   );
 }
 

@@ -58,7 +58,7 @@ export function selectedBy(invocation: Invocation): Selected {
       throw usageError(
         "--free",
         "",
-        "--free cannot be combined with --all-unused, --filter or --containers alone",
+        "cannot be combined with --all-unused, --filter or --containers alone",
       );
     return { purpose: { kind: "periodic", freeBytes }, parts };
   }

@@ -206,7 +206,7 @@ function orderIssue(
     const bound = `${nameOf(settings, other)}, which is ${than}${fromOf(settings, other)}`;
     return issueOf(settings, name, `must ${must} ${bound}`);
   }
-  const message = `${name} is ${shown(settings, name)} by default and must ${must} ${than}`;
+  const message = `${name} is ${shown(settings, name)} by default and must ${must} ${than}; set it too`;
   return configIssue(placeOf(settings, other), than, message);
 }
 

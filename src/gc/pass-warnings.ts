@@ -72,7 +72,7 @@ function shortfallMessage(plan: ImagePlan, outcome: ImageOutcome): string {
 }
 
 const FUTILE =
-  "Removing every unused image cannot bring the filesystem below its threshold, so crigc keeps the rest";
+  "Removing every unused image cannot free enough, so crigc keeps them; crigc df shows what else fills the disk";
 
 /** Says once for each disk in question what fills it. */
 function withFilled(words: string, { futility }: ImagePlan): string {

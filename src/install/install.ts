@@ -21,8 +21,8 @@ import {
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 
-import { HostError, messageOf } from "../model/errors.ts";
-import { codeOf, draftName, hostError, sha256OfFile } from "../node/files.ts";
+import { HostError, messageOf, usageError } from "../model/errors.ts";
+import { codeOf, draftName, hostError, reasonOf, sha256OfFile } from "../node/files.ts";
 import { deployFiles } from "./deploy.ts";
 
 const EXECUTABLE = "/usr/local/bin/crigc";
@@ -104,9 +104,10 @@ export async function install(
   const tree = new Tree(root, dryRun, say);
   const service = serviceIn(tree);
   if (start && !isRunning(tree, service))
-    throw new HostError(
-      "refused",
-      `cannot start the agent in ${root}: neither systemd nor OpenRC runs there; leave out --start`,
+    throw usageError(
+      "--start",
+      "",
+      `cannot start the agent in ${root}: neither systemd nor OpenRC runs there; leave it out`,
     );
   const files = shellFiles(shellTexts);
   // What is in the way is reported before anything is written.
@@ -174,10 +175,10 @@ class Tree {
     try {
       this.root = realpathSync(root);
     } catch (error) {
-      throw hostError("read", error, (why) => `cannot install into ${root}: ${why}`);
+      throw usageError("--root", root, `cannot install into ${root}: ${reasonOf(error)}`);
     }
     if (!lstatSync(this.root).isDirectory())
-      throw new HostError("refused", `cannot install into ${root}: not a directory`);
+      throw usageError("--root", root, `cannot install into ${root}: not a directory`);
   }
 
   /** Where a path of the tree is outside of it. Only its last component may be a link, which nothing here follows. */

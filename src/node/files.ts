@@ -32,9 +32,15 @@ export function codeOf(thrown: unknown): string {
 export const isAbsent = (thrown: unknown): boolean =>
   ["ENOENT", "ENOTDIR"].includes(codeOf(thrown));
 
-/** Advice for a permission error: usually crigc was not run as root. */
-export const asRoot = (thrown: unknown): string =>
-  ["EACCES", "EPERM"].includes(codeOf(thrown)) ? "; run as root (sudo crigc …)" : "";
+/** What to do about a permission error (usually crigc was not run as root) or a full disk; "" otherwise. */
+export const adviceOn = (thrown: unknown): string => ADVICE[codeOf(thrown)] ?? "";
+
+const AS_ROOT = "; run as root (sudo crigc …)";
+const ADVICE: Readonly<Record<string, string>> = {
+  EACCES: AS_ROOT,
+  EPERM: AS_ROOT,
+  ENOSPC: "; free space there",
+};
 
 const words: Readonly<Record<string, string>> = {
   EACCES: "permission denied",
@@ -120,7 +126,7 @@ export function writeWholeFile(path: string, text: string): void {
     } catch {
       // Its directory cannot be entered, so there is no draft; the write error is reported.
     }
-    throw hostError("write", error, (why) => `cannot write ${path}: ${why}${asRoot(error)}`);
+    throw hostError("write", error, (why) => `cannot write ${path}: ${why}${adviceOn(error)}`);
   }
 }
 
@@ -163,7 +169,7 @@ export function prepare(runDirectory: string, name: string): string {
       "write",
       error,
       (why) =>
-        `cannot create the run directory ${runDirectory}: ${why}${asRoot(error) || "; set another with --run-dir"}`,
+        `cannot create the run directory ${runDirectory}: ${why}${adviceOn(error) || "; set another with --run-dir"}`,
     );
   }
 }

@@ -9,7 +9,7 @@ import { join } from "node:path";
 
 import { messageOf } from "../model/errors.ts";
 import type { KeepProblem, KeepRule, KeepRules } from "../model/snapshot.ts";
-import { asRoot, boundedBytes, codeOf, hostError, reasonOf, writeWholeFile } from "./files.ts";
+import { adviceOn, boundedBytes, codeOf, hostError, reasonOf, writeWholeFile } from "./files.ts";
 
 export interface KeepRulesRequest {
   /** `--keep-dir`, or its default. */
@@ -68,7 +68,7 @@ async function rulesOfDirectory(request: KeepRulesRequest): Promise<Rules> {
     names = (await readdir(directory)).filter((name) => !isLeftover(name)).toSorted();
   } catch (error) {
     if (codeOf(error) !== "ENOENT")
-      return fault(`the directory cannot be read: ${reasonOf(error)}${asRoot(error)}`);
+      return fault(`the directory cannot be read: ${reasonOf(error)}${adviceOn(error)}`);
     if (isNamed) return fault("the directory that --keep-dir names does not exist: create it");
     // A missing default directory has no rules, unless there were some before.
     try {
@@ -112,7 +112,7 @@ async function rulesOfFile(path: string, parse: KeepRulesRequest["parseFile"]): 
     if (!isUtf8(bytes)) return fault("the file is not UTF-8 text: rewrite it");
     return parse(bytes.toString(), path);
   } catch (error) {
-    return fault(`the file cannot be read: ${reasonOf(error)}${asRoot(error)}`);
+    return fault(`the file cannot be read: ${reasonOf(error)}${adviceOn(error)}`);
   }
 }
 
@@ -169,6 +169,6 @@ export function readKeepFile(path: string): string | null {
     return readFileSync(path, "utf8");
   } catch (error) {
     if (codeOf(error) === "ENOENT") return null;
-    throw hostError("read", error, (why) => `cannot read ${path}: ${why}${asRoot(error)}`);
+    throw hostError("read", error, (why) => `cannot read ${path}: ${why}${adviceOn(error)}`);
   }
 }

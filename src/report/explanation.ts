@@ -112,7 +112,7 @@ function candidateWords({ triggers, expected }: ImageCandidate, at: Place): stri
 export function explanationTable(explanation: ExplanationDocument, screen: Screen): string {
   const printer = new Printer(screen);
   const { blocks, removed, observedAt } = explanation;
-  if (removed.length === 0)
+  if (explanation.things.some((it) => "reason" in it && it.reason.code === "blocked"))
     for (const { text } of blocks) printer.say(`Not removed now: ${text}.`, "red");
   printer.gap();
   for (const row of removed) printRemoved(printer, row, observedAt);

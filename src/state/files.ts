@@ -9,7 +9,7 @@ import { StoreError, type StoreErrorKind } from "../model/errors.ts";
 import { rowJson } from "../model/exact-json.ts";
 import { type Ledger, ledgerCodec } from "../model/ledger.ts";
 import { isMap } from "../model/values.ts";
-import { asRoot, codeOf, isAbsent, mayExist, reasonOf } from "../node/files.ts";
+import { adviceOn, codeOf, isAbsent, mayExist, reasonOf } from "../node/files.ts";
 
 /** Changes when a file gets a form that earlier versions of crigc cannot read. */
 export const VERSION = 1;
@@ -94,7 +94,7 @@ export async function syncDirectory(path: string): Promise<void> {
 export function storeError(attempt: string, thrown: unknown): StoreError {
   if (thrown instanceof StoreError) return thrown;
   const kind = KINDS[codeOf(thrown)] ?? "write";
-  const next = asRoot(thrown) || `; ${ADVICE[kind]}`;
+  const next = adviceOn(thrown) || `; ${ADVICE[kind]}`;
   return new StoreError(kind, `cannot ${attempt}: ${reasonOf(thrown)}${next}`, { cause: thrown });
 }
 

@@ -19,7 +19,7 @@ import { rowJson } from "../model/exact-json.ts";
 import { type PassRow, passRow, type Removal, removal } from "../model/history.ts";
 import { type Event, event } from "../model/pass.ts";
 import { parsedJson } from "../model/values.ts";
-import { asRoot, isAbsent, reasonOf } from "../node/files.ts";
+import { adviceOn, isAbsent, reasonOf } from "../node/files.ts";
 import {
   checkHead,
   type Fault,
@@ -138,7 +138,7 @@ function openHistory(places: StatePlaces, onFault: (fault: Fault) => void): read
       else files.set(ino, fd);
     } catch (thrown) {
       if (fd !== null) closeSync(fd);
-      onFault({ path, why: reasonOf(thrown), advice: asRoot(thrown) });
+      onFault({ path, why: reasonOf(thrown), advice: adviceOn(thrown) });
     }
   }
   return [...files.values()];

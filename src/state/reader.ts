@@ -6,7 +6,7 @@ import { imageId } from "../model/ids.ts";
 import { emptyLedger, type Ledger } from "../model/ledger.ts";
 import type { Event } from "../model/pass.ts";
 import { duration, fromRfc3339, type Instant, instant, plus } from "../model/time.ts";
-import { asRoot } from "../node/files.ts";
+import { adviceOn } from "../node/files.ts";
 import { type Fault, readLedger, statePaths, type StatePlaces, storeError } from "./files.ts";
 import {
   headOf,
@@ -38,7 +38,7 @@ export function readState(places: StatePlaces, isOwner: boolean): FoundState {
       return readLedger(places, path);
     } catch (thrown) {
       if (!(thrown instanceof StoreError)) throw thrown;
-      faults.push({ path, why: thrown.message, advice: asRoot(thrown.cause) });
+      faults.push({ path, why: thrown.message, advice: adviceOn(thrown.cause) });
       return null;
     }
   });

@@ -21,9 +21,10 @@ export const gc = command({
   changes: true,
   inAgent: true,
   run: async (context) => {
+    const selected = selectedBy(context);
     const config = forced(context.config, context);
     await using collector = await opened(context, config);
-    return await pass(context, collector, selectedBy(context));
+    return await pass(context, collector, selected);
   },
 });
 
@@ -40,7 +41,10 @@ export const rm = command({
     const images = await collector.engine.observe.runtime.listImages(context.signal);
     const named = context.operands.map((text) => ({ text, id: imageNamed(images, text) }));
     const unknown = named.filter(({ id }) => id === null);
-    for (const { text } of unknown) context.note(`unknown image ${text}; crigc images lists them`);
+    for (const { text } of unknown)
+      context.note(
+        `unknown image ${text}; crigc images lists them, crigc gc --filter reference=GLOB removes several`,
+      );
     if (unknown.length > 0) return exit.unknown;
     const only = named.flatMap(({ id }) => (id === null ? [] : [{ kind: "id" as const, id }]));
     const purpose = { kind: "all-unused", only, isByName: true } as const;

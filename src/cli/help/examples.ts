@@ -16,7 +16,7 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   plan: [
     ["crigc plan", "show the order of removal"],
     ["crigc plan --all-unused", "show every image that may go"],
-    ["crigc plan --image-gc-high-threshold 70", "try a threshold"],
+    ["crigc plan --image-gc-high-threshold 70 --image-gc-low-threshold 60", "try thresholds"],
   ],
   rm: [
     ["crigc rm registry.example/app:1.2", "remove one image with its names"],
