@@ -1,4 +1,4 @@
-/** The kubelet's container GC: containers, then sandboxes, then pod logs and links. Sections 3 to 5 of its reference. */
+/** The kubelet's container GC: containers, then sandboxes, then pod logs and links. Quoted are functions of its `kuberuntime_gc.go`. */
 import { type ContainerId, podUidOfOldLogDirectory } from "../../model/ids.ts";
 import type { ContainerLimits } from "../../model/limits.ts";
 import type { ContainerPlan, PlannedContainer } from "../../model/plan.ts";
@@ -44,7 +44,7 @@ export const podsOf = ({ containers, sandboxes }: Listed): readonly Owner[] => [
   ...containers.map(owners.ofContainer),
 ];
 
-/** 3.3: what is evictable. The sources have to be ready only for what is removed because its pod is gone. */
+/** The sources have to be ready only for containers of deleted pods. */
 const podGone = (subject: ContainerSubject) =>
   subject.input.pods.state.kind === "not-ready" ? null : podDeleted(subject);
 
@@ -54,7 +54,7 @@ const containerRules: ContainerRules = Object.entries({
   "pod-gone": podGone,
 });
 
-/** 3.4: all of a pod that is gone, then by the limits. */
+/** `evictContainers`: all of a deleted pod, then by the limits. */
 function evictContainers(input: ContainerInput): readonly PlannedContainer[] {
   const judged = input.snapshot.containers.toSorted(oldestFirst).map((container) => ({
     container,
@@ -118,7 +118,7 @@ export function rankOf({ decision }: PlannedContainer): number {
   return decision.reason.kind === "over-per-container-limit" ? 1 : 0;
 }
 
-/** 4: neither age, limits nor readiness apply; the newest sandbox of a pod stays. */
+/** `evictSandboxes`: age, limits and readiness do not apply; the newest sandbox of a pod is kept. */
 const sandboxRules: SandboxRules = Object.entries({
   ready,
   "has-containers": hasContainers,
@@ -126,7 +126,7 @@ const sandboxRules: SandboxRules = Object.entries({
   "newest-of-pod": newestOfPod,
 });
 
-/** 5.1: a name without underscores is a UID. `lost+found` and its like are none that a pod can have. */
+/** `evictPodLogsDirectories`: a name without underscores is a UID, unless no pod can have it (`lost+found`). */
 const bareDirectories = ({
   logs,
 }: Pick<ContainerInput["snapshot"], "logs">): readonly PodLogDirectory[] =>

@@ -1,4 +1,4 @@
-/** The kubelet's eviction manager: what one tick finds, and what may be reclaimed for it. Section 6 of its reference. */
+/** The kubelet's eviction manager (`synchronize` in its `eviction_manager.go`): one check, and what may be reclaimed for it. */
 import type { Filesystem } from "../../model/snapshot.ts";
 import {
   judgePressure as judged,
@@ -7,8 +7,8 @@ import {
 } from "../pressure/thresholds.ts";
 
 /**
- * 6.1 to 6.5: thresholds, minimum reclaim, grace and transition are crigc's too. The kubelet knows one filesystem of each
- * role, has nothing of logs to reclaim, and reclaims without a target.
+ * Thresholds, minimum reclaim, grace and transition are crigc's too. The kubelet knows one filesystem of each role, reclaims
+ * no logs, and has no target.
  */
 export function judgePressure(input: PressureInput): PressureVerdict {
   const verdict = judged({ ...input, filesystems: firstOfEachRole(input.filesystems) });

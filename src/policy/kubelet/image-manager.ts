@@ -1,4 +1,4 @@
-/** The kubelet's image manager: detection, order, age pass, space pass, reclaim. Section 2 of its reference. */
+/** The kubelet's image manager: detection, order, age pass, space pass, reclaim. Quoted are functions of its `image_gc_manager.go`. */
 import type { ImageId } from "../../model/ids.ts";
 import type { Thresholds } from "../../model/limits.ts";
 import type {
@@ -22,7 +22,7 @@ import { usageOf } from "../image/usage.ts";
 import { selectionOf } from "../selection.ts";
 import { freeTargets, inodesUsedPercent, type StopRule, watchesSpace } from "../space.ts";
 
-/** 2.1: by the uptime of the machine, which does not jump. */
+/** By the uptime of the machine, which does not jump. */
 interface Detected {
   readonly firstDetected: Duration;
   /** `null`: never seen in use. */
@@ -42,7 +42,7 @@ export class ImageManager {
     this.#records = records;
   }
 
-  /** 2.2 */
+  /** `detectImages`. */
   detect(snapshot: Detection): void {
     const { users } = usageOf(snapshot);
     const now = snapshot.clocks.uptime;
@@ -53,7 +53,7 @@ export class ImageManager {
     this.#records = new Map(records);
   }
 
-  /** 2.9 */
+  /** `freeImage` drops the record of what it removed. */
   removed(id: ImageId): void {
     this.#records = new Map([...this.#records].filter(([other]) => other !== id));
   }
@@ -62,7 +62,7 @@ export class ImageManager {
     return this.#records.get(id) ?? { firstDetected: now, lastUsed: null };
   }
 
-  /** The periodic pass (2.3), `DeleteUnusedImages` (2.10), or a removal by hand. */
+  /** `GarbageCollect`, `DeleteUnusedImages`, or a removal by hand. */
   decide(facts: Facts, before: GoneBefore): ImagePlan {
     const { snapshot, purpose } = facts;
     const judgement = judgeImages(facts, before, selectionOf(purpose));
@@ -76,7 +76,7 @@ export class ImageManager {
       : everythingFor(purpose);
     const order = this.#evictionOrder(facts, judgement);
     const aged = this.#aged(order, { facts, judgement });
-    // Reclaim looks at no disk.
+    // `DeleteUnusedImages` ignores the disk.
     const blocks = [...judgement.blocks, ...(isPeriodic ? disk.blocks : [])];
     return {
       purpose: purpose.kind,
@@ -104,7 +104,7 @@ export class ImageManager {
     ];
   }
 
-  /** 2.6: never used first; equal ones larger first, then by ID, where the kubelet has no order. */
+  /** `imagesInEvictionOrder`: never used first; equal ones larger first, then by ID, where the kubelet has no order. */
   #evictionOrder({ snapshot }: Facts, judgement: Judgement): readonly Ranked[] {
     const { uptime } = snapshot.clocks;
     const records = judgement.byId();
@@ -121,7 +121,7 @@ export class ImageManager {
     );
   }
 
-  /** The age pass: none before the loop has run for one maximum age; minimum age and time of detection do not count. */
+  /** `freeOldImages`: none before the loop has run for one maximum age; minimum age and time of detection do not count. */
   #aged(order: readonly Ranked[], { facts, judgement }: Judged): ReadonlySet<ImageId> {
     const { maximumAge } = facts.limits.images;
     const { uptime } = facts.snapshot.clocks;
@@ -137,7 +137,7 @@ export class ImageManager {
     return new Set(due.map(({ image }) => image.id));
   }
 
-  /** The age pass, then the space pass (2.4), which an invalid capacity stops alone. */
+  /** `freeOldImages`, then `freeSpace`; an invalid capacity stops only the second. */
   #choice(choosing: Choosing): Pick<ImagePlan, "candidates" | "kept"> {
     const { facts, judgement, order, aged, targets, blocks } = choosing;
     const context = judgement.context();
@@ -263,7 +263,7 @@ interface DiskJudgement extends Pick<ImagePlan, "usage" | "targets" | "notes"> {
   readonly blocks: readonly RemovalBlock[];
 }
 
-/** 2.7: only the first image filesystem. */
+/** The kubelet reads only the first image filesystem. */
 function judgeDisk({ filesystems }: Pick<Snapshot, "filesystems">, limits: Thresholds) {
   const first = filesystems.find(({ roles }) => roles.includes("imagefs"));
   if (first === undefined) return invalid("", "the runtime names no image filesystem");
@@ -285,7 +285,7 @@ const invalid = (path: string, message: string): DiskJudgement => ({
   blocks: [{ kind: "invalid-capacity", path, message }],
 });
 
-/** 2.5: whole numbers, multiplied before they are divided. */
+/** In whole numbers, multiplied before they are divided, as in `GarbageCollect`. */
 function spaceOf(
   filesystem: Filesystem,
   available: bigint,
@@ -310,7 +310,7 @@ function spaceOf(
   return { usage, targets: [target] };
 }
 
-/** 2.3 and 2.4: begins with the disk as the age pass left it, adds up sizes, and asks only after a removal. */
+/** `freeSpace`: starts from the disk as the age pass left it, adds up sizes, and compares only after a removal. */
 export function stopRule({ targets }: Pick<ImagePlan, "targets">): StopRule {
   let wanted: readonly (bigint | null)[] | null = null;
   return {
