@@ -4,6 +4,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { PROTECTION_ORDER } from "../../src/policy/image/protect.ts";
+import { imageBlock, imageKeep, imageTrigger } from "../../src/report/image-reasons.ts";
+import { PASS_ENDS } from "../../src/report/pass-ends.ts";
 
 const root = join(import.meta.dir, "../..");
 const read = (path: string): string => readFileSync(join(root, path), "utf8");
@@ -36,6 +38,13 @@ function section(page: string, title: string): string {
 const listed = (text: string): readonly string[] =>
   [...text.matchAll(/^\| `([a-z-]+)` \|/gm)].map((match) => match[1] ?? "");
 
+/** The first two cells of each row that begins with a code. */
+const cellsOf = (text: string): readonly (readonly [code: string, second: string])[] =>
+  Array.from(text.matchAll(/^\| `([a-z-]+)` \| ([^|]*) \|/gm), ([, code = "", second = ""]) => [
+    code,
+    second,
+  ]);
+
 // Table cells are padded by the formatter.
 const unpadded = (path: string): string => read(path).replaceAll(/ +\|/g, " |");
 const page = unpadded("docs/policy.md");
@@ -49,6 +58,20 @@ describe.each([
   test(`lists the codes of ${union}, each once, and no other`, () => {
     expect(listed(section(page, title)).toSorted()).toEqual(codesOf(path, union).toSorted());
   });
+});
+
+test.each([
+  ["1. What stops all image removal", imageBlock.title],
+  ["3. Triggers", imageTrigger.title],
+  ["4. What keeps an image", imageKeep.title],
+] as const)("docs/policy.md, section %s, has the titles that reports show", (title, titleOf) => {
+  for (const [code, shown] of cellsOf(section(page, title))) expect(shown).toBe(titleOf(code));
+});
+
+test("docs/policy.md has the words with which reports say how a pass ended", () => {
+  const ends = new Map(cellsOf(section(page, "6. When a pass stops")));
+  for (const [code, { words }] of Object.entries(PASS_ENDS))
+    if (code !== "done") expect(ends.get(code)).toContain(words);
 });
 
 test("what keeps an image is listed in the order of evaluation", () => {
