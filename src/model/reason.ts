@@ -1,4 +1,4 @@
-/** Why something is kept or removed: a closed union of plain data. `docs/policy.md` has an example for each code. */
+/** Why something is kept or removed: closed unions of plain data. `docs/policy.md` and `docs/containers.md` have every code. */
 
 import type { ContainerId, ImageId, PodUid, SandboxId } from "./ids.ts";
 import type { Signal } from "./limits.ts";
@@ -20,9 +20,7 @@ export type ImageUser =
     }
   | { readonly kind: "pod-spec"; readonly uid: PodUid };
 
-export interface NotSelected {
-  readonly kind: "not-selected";
-}
+export type NotSelectedReason = { readonly kind: "not-selected" };
 
 export type ImageKeepReason =
   | { readonly kind: "in-use"; readonly users: readonly ImageUser[] }
@@ -39,7 +37,7 @@ export type ImageKeepReason =
       readonly source: string;
       readonly name: string;
     }
-  /** It came from an archive. */
+  /** Loaded from an archive. */
   | { readonly kind: "keep-loaded" }
   | {
       readonly kind: "keep-per-repository";
@@ -60,11 +58,10 @@ export type ImageKeepReason =
       /** The age counts from a restart of the minimum age, not from first seen. */
       readonly restarted?: true;
     }
-  /** The removal by hand selected others. */
-  | NotSelected
+  /** `rm` or `gc --filter` selected others. */
+  | NotSelectedReason
   /** Used at or after the instant of the pass. */
   | { readonly kind: "just-used" }
-  /** No trigger is met. */
   | { readonly kind: "no-trigger" }
   /**
    * A trigger is met, but a reason in the plan's `blocks` stops the whole pass. `detail`: if it came up only during the
@@ -99,7 +96,7 @@ export type RemovalBlock =
       readonly kind: "usage-unknown";
       readonly unknown: readonly { readonly subject: string; readonly message: string }[];
     }
-  /** Their images are present, and not in use so far. */
+  /** Their images look unused until the runtime lists their containers. */
   | {
       readonly kind: "pod-starting";
       /** `container` is "" where crigc knows only the pod. */
@@ -123,7 +120,7 @@ export type RemovalBlock =
 
 /** Why something that belongs to a pod is kept. */
 type CommonKeepReason =
-  | NotSelected
+  | NotSelectedReason
   | { readonly kind: "source-not-ready"; readonly message: string }
   | { readonly kind: "blocked"; readonly block: RemovalBlock["kind"] }
   | { readonly kind: "changed"; readonly what: string };
@@ -139,7 +136,6 @@ export type ContainerKeepReason =
   /** The newest instance of its name in a live pod, while none of that name is running. */
   | { readonly kind: "newest-of-name" }
   | { readonly kind: "within-limits" }
-  /** Its end could not be read. */
   | CommonKeepReason;
 
 export type ContainerRemoveReason =
