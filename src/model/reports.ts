@@ -13,7 +13,7 @@ export interface DirectorySize {
 export interface DirectoryWalk {
   /** `false` if time ran out, so there may be more. */
   readonly complete: boolean;
-  /** And large files. Largest first; none is within another, except within the root, which counts the files directly in it. */
+  /** With large files, largest first. None is within another, except within the root, which counts only its own files. */
   readonly directories: readonly DirectorySize[];
   /** Everything seen. */
   readonly bytes: bigint;

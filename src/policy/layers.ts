@@ -145,7 +145,7 @@ class Removals {
     );
   }
 
-  /** The same, but where an image is itself the smallest, the others have as much as it has. */
+  /** The same, but 0 for an image that is itself the smallest: then the others have all that it has. */
   removeLargest(id: ImageId): bigint | null {
     return this.#remove(id, () => 0n);
   }

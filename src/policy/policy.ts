@@ -1,4 +1,4 @@
-/** The port of every decision, and crigc's own rules as one value of it. Which one is in force is chosen where a node is opened. */
+/** The interface of every decision, and crigc's own rules. `policyOf` in engine/node.ts chooses between these and the kubelet's. */
 import type { ImageId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { LedgerLimits } from "../model/limits.ts";
@@ -61,7 +61,7 @@ function goneBefore(plan: ContainerPlan | null): GoneBefore {
 }
 
 export interface Observation {
-  /** Before it. */
+  /** Before this observation. */
   readonly ledger: Ledger;
   readonly snapshot: Snapshot;
   readonly limits: LedgerLimits;
@@ -73,17 +73,17 @@ export interface Policy {
   readonly remember: (observation: Observation) => Ledger;
   /** The only way to make a plan, for `plan`, `explain`, dry runs, `gc` and the agent. */
   readonly decide: (facts: Facts) => Plan;
-  /** The container half again, on lists newer than the snapshot's, while everything else is the snapshot's. */
+  /** Decides on containers again, by newer lists and the rest of the snapshot. */
   readonly decideContainers: (facts: Facts, fresh: Listed) => ContainerPlan;
   readonly recheckImages: (facts: Facts) => Recheck;
   readonly imageRemoved: (id: ImageId) => void;
   readonly judgePressure: (input: PressureInput) => PressureVerdict;
   readonly stopRule: (plan: ImagePlan) => StopRule;
-  /** Under pressure; every other pass removes containers first anyway. */
+  /** Whether a pass under pressure removes containers before images, as every other pass does. */
   readonly containersFirst: boolean;
   /** Whether layers decide anything. */
   readonly knowsLayers: boolean;
-  /** Whether its images count from the start of the process, whatever the ledger says. */
+  /** Whether image ages begin with the process and ignore the ledger. */
   readonly isForgetful: boolean;
 }
 

@@ -50,7 +50,7 @@ export function remember(given: Remember): Ledger {
     ...graceOf(input, now),
     bootId: clocks.bootId,
     observedAt: clocks.wall,
-    // Or the time in between would count twice.
+    // An earlier snapshot must not turn the uptime back: that time would count twice.
     uptime: isSameBoot(ledger, clocks)
       ? duration(larger(ledger.uptime, clocks.uptime))
       : clocks.uptime,
@@ -83,13 +83,13 @@ export function forgetUnlisted(ledger: Ledger, listed: readonly Pick<Image, "id"
   );
 }
 
-/** With a record of each listed image that had none; the same ledger if there is none such. */
+/** Adds a record of each listed image that has none; returns the same ledger if all have one. */
 export function seeImages(
   ledger: Ledger,
   listed: readonly Image[],
   at: { readonly wall: Instant; readonly totalUptime: TotalUptime },
 ): Ledger {
-  // The first observation of a node begins its time.
+  // Before the first observation there is no time to count from.
   if (ledger.observedAt === null) return ledger;
   const fresh = listed.filter(({ id }) => !ledger.images.has(id));
   if (fresh.length === 0) return ledger;
@@ -148,7 +148,7 @@ function graceOf({ ledger, snapshot, limits }: Remember, now: TotalUptime): Grac
   const { clocks, containers } = snapshot;
   const left = bootGrace - clocks.uptime;
   if (bootGrace <= 0n) return NO_GRACE;
-  // Once a boot: the record stays when its time is over.
+  // At most once per boot: the record outlasts the grace period.
   if (ledger.graceReason === "containers-vanished" && isSameBoot(ledger, clocks))
     return { graceUntil: ledger.graceUntil, graceReason: ledger.graceReason };
   if (ledger.hadContainers && containers.length === 0)
@@ -192,7 +192,7 @@ function containerRecord(
 /** A longer time without a look counts as this much. */
 const GAP_MAX = hours(24);
 
-/** A new beginning of the minimum age holds an image for at most this long. */
+/** A restarted minimum age keeps an image for at most this long. */
 export const AGE_RESTART_MAX = hours(1);
 
 /**
@@ -208,7 +208,7 @@ export function ageNow(
   return totalUptime(ledger.totalUptime + smaller(atLeastZero(passed), GAP_MAX));
 }
 
-/** Where the boot ID is hidden, an uptime that is not lower counts as of the same boot: then less has passed. */
+/** Without a boot ID, an uptime that is not lower counts as the same boot, which adds less time. */
 export const isSameBoot = (
   ledger: Pick<Ledger, "bootId" | "uptime">,
   { bootId, uptime }: Pick<Clocks, "bootId" | "uptime">,

@@ -151,7 +151,7 @@ export const reserveLackOf = ({ reservedBytes = 0n, freeBytes }: Filesystem): bi
 
 // Futility
 
-/** `unusedBytes`: the sizes of the unused images. No more is certain of them: nothing tells how much of it they share. */
+/** `unusedBytes`: the sizes of the unused images, added up, since nothing tells how much of it they share. */
 export function futilityOf(
   target: DiskTarget,
   filesystem: Filesystem,
@@ -211,7 +211,7 @@ const ROOM_INODES = 64n;
 
 /**
  * CRI-O rewrites its lists of images and layers for each removal. Without room for them it drops the image from its list
- * and keeps the layers for good. Free blocks, which root may use, and ext4 keeps 16 MiB of them that nobody can.
+ * and keeps the layers for good. Judged by free blocks, because root may use its reserve; ext4 withholds 16 MiB of them.
  */
 export function lacksRoom(
   { roles }: Pick<Filesystem, "roles">,
@@ -224,7 +224,7 @@ export function lacksRoom(
   );
 }
 
-// Go on?
+// Whether a pass goes on
 
 /** The disks as last measured, and what the pass has removed. */
 export interface Progress {
@@ -315,7 +315,7 @@ export interface Removed {
 
 /** Below this a removal cannot be told from what other programs do to the disk. */
 export const TELLING_BYTES = 1024n ** 2n;
-/** What removing an image frees at least, unless all of its layers stay; its estimate may be of a few bytes. */
+/** What removing an image frees at least, unless all of its layers stay, even if its estimate is a few bytes. */
 const LEAST_BYTES = 256n * 1024n;
 const GAVE_BACK_PART = 10n;
 const STREAK_MAX = 5;
@@ -337,7 +337,7 @@ export function streakAfter(streak: Streak | null, removed: Removed): Streak | n
 export const isTelling = (streak: Streak | null): streak is Streak =>
   streak !== null && streak.removals >= STREAK_MAX;
 
-/** Whether a streak gave nothing back, with what others wrote meanwhile as fast as in a later look. */
+/** Whether a streak gave nothing back, if others wrote all the while as fast as during a later look. */
 export function gaveNothing(
   { freeBefore, sinceNs, estimatedBytes }: Streak,
   now: { readonly freeBytes: bigint; readonly ns: bigint },

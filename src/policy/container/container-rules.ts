@@ -241,7 +241,7 @@ const containersAfter = (planned: readonly PlannedContainer[]): readonly Contain
 const sandboxesAfter = (planned: readonly PlannedSandbox[]): readonly Sandbox[] =>
   planned.filter(({ decision }) => decision.kind === "keep").map(({ sandbox }) => sandbox);
 
-/** Dangling links to logs of which no container is there. During a rotation, the link of one that runs dangles for a moment. */
+/** Dangling links to logs of containers that are not listed. A rotation leaves the link of a running one dangling for a moment. */
 function linksWithout(
   containers: readonly Container[],
   logs: LogFacts | null,

@@ -42,7 +42,7 @@ export function ownership({ sandboxes }: Pick<Listed, "sandboxes">): Ownership {
   };
 }
 
-/** Owners of everything that the runtime lists, foreign ones last: each once, or twice where some of it counts as foreign and some does not. */
+/** Owners of everything that the runtime lists, foreign ones last. A pod with a foreign container is in both groups. */
 export function listedOwners(listed: Listed): readonly Owner[] {
   const owners = ownership(listed);
   const [own, foreign] = [new Map<PodUid, Owner>(), new Map<PodUid, Owner>()];
@@ -146,7 +146,7 @@ export function rememberPods(
 ): ReadonlyMap<PodUid, PodRecord> {
   const { totalUptime } = view;
   const state = podSourceState(view);
-  // A pass whose source is not ready interrupts the row.
+  // A pass whose source is not ready resets every absence.
   const listsPods = state.kind === "ready" && state.source !== "cri";
   const inSource = podsIn(view.pods);
   const living = livingPods(view);
