@@ -58,7 +58,7 @@ export class Agent {
   readonly #engine: Engine;
   readonly #config: AgentConfig;
   readonly #loops: Readonly<Record<LoopName, Loop>>;
-  /** The last piece of work that no other may run beside. */
+  /** Ends with the last work that was queued: only one runs at a time. */
   #last: Promise<unknown> = Promise.resolve();
   readonly #announcer: Announcer;
   readonly #pace: PressurePace;
@@ -337,8 +337,9 @@ export class Loop {
     consecutiveFailures: 0,
   };
   #phase: "pausing" | "waiting" | "working" = "pausing";
-  /** By the monotonic clock, like the next: when a run or a removal last ended, or its turn came. */
+  /** Monotonic: when a run or a removal last ended, or its turn came. */
   #aliveNs: bigint;
+  /** Monotonic: when the next run is due. */
   #nextNs: bigint;
   /** When the last failure that counts ended. */
   #failedNs = 0n;

@@ -326,7 +326,7 @@ function logPassEnd(all: Log, pass: Pass): void {
   }
   if (failed !== null) return log.failure(topic, `${title} failed: ${failed}`, fields);
   if (pass.kind === "container-gc" && isIdle && errors.length > 0) return;
-  // Comes every few seconds while the pressure lasts, with other figures.
+  // Repeats every few seconds while the pressure lasts; only its figures change.
   if (pass.kind === "pressure" && !hasRemoved(pass))
     return log.lasting({ topic, condition: conditionOf(pass) }, passSummary(pass), fields);
   if (!isCutOff(pass)) log.success(topic, title);

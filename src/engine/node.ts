@@ -251,7 +251,7 @@ export const stateOnDisk = (config: Config, self: Self, notify: Notify): StateRe
   openReader({
     ...placesOf(config, self),
     notify,
-    // No ledger is closed while its holder lives.
+    // A ledger is closed only when its holder ends.
     isOwner: lockHolder(config.values.stateDir) === null,
   });
 
@@ -290,7 +290,7 @@ export async function connect(config: Config): Promise<Connected> {
   return { runtime, endpoint };
 }
 
-/** A call, as a part of a check of the memory; a list that was read leaves tens of megabytes of garbage. */
+/** Share of a memory check that a call is worth; a list, which leaves tens of megabytes of garbage, is worth a whole one. */
 const CALL_WEIGHT = 1 / 32;
 /** Weight of a list entry in the decisions to compile hot code and to collect garbage. */
 const CALLS_OF_ENTRY = 0.05;

@@ -29,8 +29,9 @@ export async function askAll<T>(
   });
 }
 
-/** Under pressure a call about containers has so long, and a stop its grace period besides. */
+/** Timeout of a call about containers under pressure. */
 const ANSWER_MS = 10_000;
+/** Of a stop, which also gets its grace period. */
 const STOP_MS_MAX = 30_000;
 
 type ContainerCalls<Reader> = {
@@ -38,7 +39,7 @@ type ContainerCalls<Reader> = {
   readonly writer: Omit<RuntimeWriter, "removeImage">;
 };
 
-/** Calls about containers that count as unanswered after seconds; the runtime may go on, and a later pass sees what came of it. */
+/** Calls about containers with the short timeouts of pressure. The runtime may still finish one; a later pass sees the result. */
 export function impatient<Reader extends Pick<RuntimeReader, "containerDetail" | "sandboxDetail">>(
   { runtime, writer }: ContainerCalls<Reader>,
   timer: Timer,

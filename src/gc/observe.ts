@@ -28,7 +28,7 @@ export interface ObserveRequest {
 
 type Resolutions = Snapshot["resolutions"];
 
-/** As last resolved; the same object while nothing changes, so that what is derived from it holds for the next pass. */
+/** As last resolved; the same object while nothing changes, so that results cached by it still hold in the next pass. */
 const lastResolved = new WeakMap<RuntimeReader, Resolutions>();
 
 /** The node as one pass sees it: what one snapshot has shown, the next one expects. */
@@ -90,7 +90,7 @@ export class Observer {
     return { images, ...(await this.pods.read(signal)) };
   }
 
-  /** What the lists do not tell of the images in use. */
+  /** The uses of images that the lists do not show. */
   async #uses(
     lists: Pick<Snapshot, "images" | "runtime"> & Listed,
     known: VolumesByContainer,
@@ -180,7 +180,7 @@ const UNSUPPORTED: ImageVolumes = { kind: "unsupported" };
 const knownVolumes = (references: readonly string[]): ImageVolumes =>
   references.length === 0 ? NO_VOLUMES : { kind: "known", references };
 
-/** Fails whoever decided without the figures of a filesystem, and went on with the rest; `null`: none lacks them. */
+/** The failure of a pass that went on without the figures of a filesystem; `null`: all were measured. */
 export function unmeasuredIn({ filesystems }: Pick<Snapshot, "filesystems">): HostError | null {
   const failures = filesystems.flatMap((filesystem) => filesystem.unmeasured ?? []);
   return failures.length === 0 ? null : new HostError("stat", failures.join("; "));

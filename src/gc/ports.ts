@@ -78,7 +78,7 @@ export interface ReadEngine {
   readonly limits: () => Limits;
   readonly policy: Policy;
   readonly hold: () => HoldState;
-  /** Told when a step has ended: of a large node each leaves much garbage. */
+  /** Called after each step, which on a large node leaves much garbage. */
   readonly stepDone?: () => void;
 }
 

@@ -234,7 +234,7 @@ interface FreshContainerPlan {
   readonly lists: Listed;
   /** Why containers are kept, although the first plan removes them. */
   readonly vetoes: ReadonlyMap<ContainerId, string>;
-  /** IDs of sandboxes, entries of log directories and keys of links that are still to be removed. */
+  /** IDs of sandboxes, entries of log directories and keys of links that the newer plan still removes. */
   readonly going: ReadonlySet<string>;
 }
 

@@ -1,4 +1,4 @@
-/** Removes images by a plan: looks at the node before each removal, removes, looks up, measures, and stops where `space` says so. */
+/** Removes images by a plan: lists the node before each removal, removes, verifies, measures, and stops by the rules of policy/space.ts. */
 
 import { runtimeOf } from "../cri/runtimes.ts";
 import { failureCode, messageOf } from "../model/errors.ts";
@@ -70,7 +70,7 @@ class ImageRemovals {
   readonly #execution: ImageExecution;
   readonly #rule: StopRule;
   readonly #meter: Meter;
-  /** Where removals have to give something back: the disks with a target, else those that hold images. */
+  /** The disks on which removals must free something: those with a target, else those that hold images. */
   readonly #stores: readonly Place[];
   readonly #items: ImageItem[] = [];
   /** Those to announce. */
@@ -306,7 +306,7 @@ class ImageRemovals {
       await this.#meter.read();
     }
     const look = { writtenBytes: freeBytes - this.#meter.freeBytes, ns: this.#meter.ns - ns || 1n };
-    // A look that was cut short shows nothing; the next pass looks again before it removes anything.
+    // An aborted look proves nothing; the next pass looks again before it removes anything.
     if (stop.aborted || endWaits.aborted) return null;
     this.#streak = null;
     if (!gaveNothing(streak, { freeBytes, ns }, look)) return null;

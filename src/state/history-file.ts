@@ -131,7 +131,7 @@ function openHistory(places: StatePlaces, onFault: (fault: Fault) => void): read
       fd = openFile(path, places);
       if (fd === null) continue;
       const { ino } = fstatSync(fd, { bigint: true });
-      // Of a cut-off first line nothing is known.
+      // A truncated first line proves nothing about its file.
       const first = parsedJson(String(linesOf(fd).next().value));
       if (first !== null) checkHead(first, places);
       if (files.has(ino)) closeSync(fd);

@@ -217,7 +217,7 @@ export class State {
     try {
       rmSync(statePaths(this.#options).spareLedger, { force: true });
     } catch {
-      // It is older now, so the next process does not read it.
+      // The next process ignores a spare that is older than the ledger.
     }
   }
 
@@ -230,12 +230,12 @@ export class State {
     });
   }
 
-  /** For the next process, which else would know nothing of what this one saw and removed. */
+  /** Otherwise the next process would not know what this one saw and removed. */
   #saveSpare(): void {
     try {
       writeWholeFile(statePaths(this.#options).spareLedger, this.#text());
     } catch {
-      // A run directory that is full too leaves what the ledger says.
+      // If the run directory is full too, the last written ledger remains.
     }
   }
 
