@@ -68,7 +68,7 @@ export function configOf(written: Written, isBeside: (rootDir: string | null) =>
   };
 }
 
-/** With these values instead. */
+/** Replaces values and their sources. */
 const withThese = (
   { values, sources }: Settings,
   these: readonly { readonly name: FieldName; readonly value: unknown; readonly source: Source }[],
@@ -179,7 +179,7 @@ function contradictions(settings: Settings): readonly ConfigIssue[] {
   ];
 }
 
-/** What the values of some fields imply of others, which appears with the source of these. */
+/** Values that other fields imply (`--compat`), with the source of the implying field. */
 const impliedBy = (settings: Settings) =>
   fieldNames.flatMap((by) =>
     Object.entries(fieldOf(by).implies?.[shown(settings, by)] ?? {}).flatMap(([name, value]) =>

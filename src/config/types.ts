@@ -66,7 +66,7 @@ export interface FieldEntry {
   readonly ofProcess?: true;
   /** A `KubeletConfiguration` has this field under the same name, and crigc adopts it. */
   readonly kubelet?: true;
-  /** By its value: what other fields then have, and nothing else; a kubelet on the node then changes no default. */
+  /** For a value: what other fields then have. It also turns off the defaults beside a kubelet. */
   readonly implies?: Readonly<Record<string, Readonly<Record<string, FieldValue>>>>;
   /** Invalid in configuration files. */
   readonly outsideFiles?: true;

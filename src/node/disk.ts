@@ -124,7 +124,7 @@ const EXT4 = 0xef53n;
 /** mkfs's default share of an ext4 that only root may use. */
 const RESERVED_PART = 20n;
 
-/** While anything is available, the rest of the free blocks; a filesystem whose reserve is in use does not tell. */
+/** Free blocks that are not available; once the reserve itself is in use, statfs no longer shows it. */
 function reservedBlocks({ type, blocks, bfree, bavail }: BigIntStatsFs): bigint {
   if (bavail > 0n) return bfree - bavail;
   return type === EXT4 ? blocks / RESERVED_PART : 0n;

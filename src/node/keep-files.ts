@@ -1,6 +1,6 @@
 // Keep rules, from flags and the files of the keep directory: read for each pass, with errors as problems that are never
-// thrown. Two small files of the state directory say what no look can tell: that the directory had rules, and that
-// `keep baseline --once` has run.
+// thrown. Two small files of the state directory record that the keep directory had rules, and that `keep baseline --once`
+// has run.
 
 import { isUtf8 } from "node:buffer";
 import { constants, readFileSync } from "node:fs";
@@ -18,7 +18,7 @@ export interface KeepRulesRequest {
   readonly isNamed: boolean;
   /** `--keep`, as given. */
   readonly patterns: readonly string[];
-  /** `--pod-infra-container-image`, as given: no rules, but one that names no image would keep none either. */
+  /** `--pod-infra-container-image`, as given. An invalid one is a problem too, because it would keep nothing. */
   readonly infraImages: readonly string[];
   /** Whether the directory has had rules, so that it has to exist as well. Throws `HostError` if that cannot be read. */
   readonly hadRules: () => boolean;

@@ -65,7 +65,7 @@ function filesystemCheck(
     );
   const { highPercent } = limits.images;
   const { filesystems } = snapshot;
-  // Also the soft ones, of which a single check knows no grace period.
+  // Soft thresholds too: a single check cannot tell for how long they were met.
   const { met } = judgePressure({
     filesystems,
     limits: limits.pressure,
