@@ -54,7 +54,7 @@ test.each([
   [86_400_000_000_000n, "24h"],
   [216_090_000_000_000n, "2d12h1m30s"],
   [3_600_500_000_000n, "1h0.5s"],
-])("a duration of %s ns is printed as %s", (ns, text) => {
+])("a duration of %p ns is printed as %s", (ns, text) => {
   expect(formatDuration(duration(ns))).toBe(text);
 });
 

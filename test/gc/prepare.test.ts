@@ -337,7 +337,7 @@ describe("under the kubelet's rules, whose process counts time as it passes,", (
     return (plan.images?.candidates ?? []).map(({ image }) => image.repoTags[0] ?? image.id);
   };
 
-  test.each([YEAR, -YEAR])("a clock set by %s ns makes no image older or younger", async (by) => {
+  test.each([YEAR, -YEAR])("a clock set by %p ns makes no image older or younger", async (by) => {
     expect(await going(await afterClockSet(by, seconds(119)))).toEqual([]);
     expect(await going(await afterClockSet(by, minutes(2)))).toEqual([
       "registry.example/idle:v1",

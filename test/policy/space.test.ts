@@ -39,11 +39,11 @@ const limits = { ...defaultImageLimits, highPercent: 85, lowPercent: 80 };
 const targetsOn = (change: Partial<Filesystem>) =>
   judgeDisks({ filesystems: [disk(change)] }, limits).targets;
 
-describe("the target of the thresholds", () => {
+describe("a disk target", () => {
   test.each([
-    ["is none below the high one", 16n * GIB, null],
-    ["is the low one from the high one on", 15n * GIB + (GIB - 1n), 20n * GIB],
-    ["is the low one of a full disk", 0n, 20n * GIB],
+    ["does not exist below the high threshold", 16n * GIB, null],
+    ["is the low threshold once the high one is reached", 15n * GIB + (GIB - 1n), 20n * GIB],
+    ["is the low threshold of a full disk", 0n, 20n * GIB],
   ])("%s", (_, availableBytes, expected) => {
     const [target] = targetsOn({ availableBytes });
     expect(target?.kind === "available-bytes" ? target.availableBytes : null).toBe(expected);
@@ -57,7 +57,7 @@ describe("the target of the thresholds", () => {
     ["no inodes", { inodes: 0n, inodesFree: 0n }, null],
     ["fewer than none", { inodes: 1000n, inodesFree: -1n }, null],
     ["more free than it has", { inodes: 1000n, inodesFree: 1001n }, null],
-  ])("is beside the inodes in use: %s", (_, change, percent) => {
+  ])("ignores inodes, whose usage is reported: %s", (_, change, percent) => {
     const { usage } = judgeDisks({ filesystems: [disk(change)] }, limits);
     expect(usage.map((one) => one.inodesUsedPercent)).toEqual([percent]);
   });
@@ -71,7 +71,7 @@ describe("the target of the thresholds", () => {
     [8_000_000n, 8_008_001n, 0, /more available/],
     [1_000_000n, -1n, 0, /less than 0/],
   ])(
-    "of %d bytes with %d available is judged up to a rounding",
+    "of %p bytes with %p available allows for a rounding",
     (capacityBytes, availableBytes, noted, fault) => {
       const filesystems = [disk({ capacityBytes, availableBytes })];
       const { notes, blocks } = judgeDisks({ filesystems }, limits);
@@ -81,13 +81,13 @@ describe("the target of the thresholds", () => {
     },
   );
 
-  test("of a request is what is not available yet", () => {
+  test("of a request is the size minus what is available", () => {
     const filesystems = [disk({ availableBytes: 4n * GIB })];
     expect(freeTargets({ filesystems }, 10n * GIB)).toMatchObject([{ wantedBytes: 6n * GIB }]);
     expect(freeTargets({ filesystems }, 4n * GIB)).toEqual([]);
   });
 
-  test("wants what root's reserve lacks besides", () => {
+  test("includes what root's reserve lacks", () => {
     const full = { availableBytes: 0n, freeBytes: GIB, reservedBytes: 5n * GIB };
     expect(reserveLackOf(disk(full))).toBe(4n * GIB);
     expect(targetsOn(full)).toMatchObject([{ availableBytes: 20n * GIB, wantedBytes: 24n * GIB }]);
@@ -100,13 +100,13 @@ describe("the target of the thresholds", () => {
     ["0 bytes", { capacityBytes: 0n }],
     ["more available than it has", { availableBytes: 101n * GIB }],
     ["less than nothing available", { availableBytes: -1n }],
-  ])("is none on a disk of %s, which blocks removal", (_, change) => {
+  ])("does not exist on a disk of %s, which blocks removal", (_, change) => {
     const { targets, blocks } = judgeDisks({ filesystems: [disk(change)] }, limits);
     expect([targets, blocks.map(({ kind }) => kind)]).toEqual([[], ["invalid-capacity"]]);
   });
 });
 
-test("a budget wants what the images take beyond it", () => {
+test("the target of a budget is what the images take beyond it", () => {
   const wanted = (size: bigint) => budgetTargets(() => size, { storeBudgetBytes: GIB });
   expect(wanted(GIB)).toEqual([]);
   expect(wanted(3n * GIB)).toMatchObject([{ maximumBytes: GIB, wantedBytes: 2n * GIB }]);
@@ -119,7 +119,7 @@ test.each([
   [100, 1n, null, true],
   [100, 0n, 0n, true],
 ] as const)(
-  "at a high threshold of %d, a maximum age of %d and a budget of %p, image GC runs: %p",
+  "at a high threshold of %d, a maximum age of %p and a budget of %p, image GC runs: %p",
   (highPercent, age, storeBudgetBytes, runs) => {
     const change = { highPercent, maximumAge: duration(age), storeBudgetBytes };
     expect(collectsImages({ ...limits, ...change })).toBe(runs);
@@ -184,7 +184,7 @@ describe("a disk is futile", () => {
     expect(futile(target, change, unused)).toBe(expected);
   });
 
-  test("on CRI-O by the sizes and a quarter", () => {
+  test("on CRI-O if it needs more than 1.25 times the sizes", () => {
     expect(futile(to(15n * GIB), small, 8n * GIB, crio)).toBe(false);
     expect(futile(to(15n * GIB), small, 8n * GIB - 1n, crio)).toBe(true);
     // Its own figure is of metadata alone.
@@ -199,7 +199,7 @@ describe("a disk is futile", () => {
     expect(futile(inodeTarget(11n, 1n), counted, 0n, crio)).toBe(true);
   });
 
-  test("never by more than a figure that grows", () => {
+  test("by a bound that grows with the figure of the store, up to five times the sizes", () => {
     fc.assert(
       fc.property(fc.bigInt(0n, 2n ** 40n), fc.bigInt(0n, 2n ** 40n), (usedBytes, unusedBytes) => {
         const bound = boundOf({ runtime: containerd, usedBytes, unusedBytes });
@@ -211,13 +211,13 @@ describe("a disk is futile", () => {
 });
 
 test.each([
-  ["32 MiB and 64 inodes", { freeBytes: 32n * MIB, inodes: 100n, inodesFree: 64n }, false],
-  ["less than 32 MiB", { freeBytes: 32n * MIB - 1n }, true],
-  ["fewer than 64 inodes", { inodes: 100n, inodesFree: 63n }, true],
-  ["32 MiB that only root may use", { availableBytes: 0n, freeBytes: 32n * MIB }, false],
-  ["nothing of no limit", { capacityBytes: 0n, availableBytes: 0n }, false],
-  ["no inodes of none", { inodes: 0n, inodesFree: 0n }, false],
-])("with %s free a disk has room for CRI-O's records or not", (_, change, expected) => {
+  ["32 MiB and 64 inodes", false, { freeBytes: 32n * MIB, inodes: 100n, inodesFree: 64n }],
+  ["less than 32 MiB", true, { freeBytes: 32n * MIB - 1n }],
+  ["fewer than 64 inodes", true, { inodes: 100n, inodesFree: 63n }],
+  ["32 MiB that only root may use", false, { availableBytes: 0n, freeBytes: 32n * MIB }],
+  ["nothing of no limit", false, { capacityBytes: 0n, availableBytes: 0n }],
+  ["no inodes of none", false, { inodes: 0n, inodesFree: 0n }],
+])("with %s free a disk lacks room for CRI-O's records: %p", (_, expected, change) => {
   expect(lacksRoom({ roles: ["imagefs"] }, disk({ inodes: 0n, ...change }))).toBe(expected);
   expect(lacksRoom({ roles: ["nodefs"] }, disk({ inodes: 0n, ...change }))).toBe(false);
 });
@@ -266,7 +266,7 @@ describe("a pass", () => {
     expect(verdictOf(targets, progress)).toBe(verdict);
   });
 
-  test("removes never more if more is available", () => {
+  test("never removes more if more is available", () => {
     const amount = fc.bigInt(0n, 40n * GIB);
     const order = { "go-on": 0, estimated: 1, reached: 2 };
     fc.assert(
