@@ -15,7 +15,7 @@ const { signal } = new AbortController();
 const images = Array.from({ length: 40 }, (_, at) => anImage(`app-${at}`));
 const statuses = ({ calls }: FakeEngine): number =>
   calls.filter((method) => method === "ImageStatus").length;
-/** What a look at the node does: it is observed, then layers are read. */
+/** A look: the node is observed, then layers are read. */
 const looks = async (node: FakeEngine, times: number): Promise<void> => {
   for (let time = 0; time < times; time += 1) {
     await detect(node.engine, signal);
@@ -39,7 +39,7 @@ describe("the reading of layers", () => {
     expect(statuses(node)).toBe(0);
   });
 
-  test("retries a failed call at the next observation", async () => {
+  test("retries a failed call at the next look", async () => {
     const node = fakeEngine({ images: [...images], fails: new Set(["ImageStatus"]) });
     await looks(node, 1);
     expect(statuses(node)).toBe(40);

@@ -136,13 +136,13 @@ describe("a pass", () => {
     expect(pass.containers?.errors).toEqual([...errors]);
   });
 
-  test("as a dry run has no outcome for what it was not to look at", async () => {
+  test("as a dry run has no outcome for a half that was not requested", async () => {
     const { pass } = await run(aNode(), { containers: "all", images: false, dryRun: true });
     expect(pass).toMatchObject({ containers: { end: "dry-run" }, images: null });
     expect((await run(aNode(), { dryRun: true })).pass.containers).toBeNull();
   });
 
-  test("that is stopped while it observes the node says so of the parts it had, and has not failed", async () => {
+  test("that is stopped while it observes the node is stopped in each requested half, not failed", async () => {
     const fake = aNode({ fails: new Set(["ListImages"]) });
     const stopped = async (change: Partial<PassRequest>) =>
       (await run(fake, change, AbortSignal.abort())).pass;
@@ -328,11 +328,11 @@ const dead = (attempt: number): Container =>
   aContainer(`dead-${attempt}`, { name: "job", state: "exited", attempt, imageId: idOf("used") });
 
 describe("the containers of a pass", () => {
-  const three = [1, 2, 3, 4].map((attempt) => dead(attempt));
+  const four = [1, 2, 3, 4].map((attempt) => dead(attempt));
   const onlyContainers = { containers: "all", images: false } as const;
 
   test("are kept from the moment a hold begins", async () => {
-    const fake = aNode({ containers: three });
+    const fake = aNode({ containers: four });
     fake.world.before = (method) => {
       if (method === "RemoveContainer")
         fake.world.hold = { kind: "held", until: null, since: null, reason: "an upgrade" };
@@ -342,7 +342,7 @@ describe("the containers of a pass", () => {
     expect(fake.writes).toEqual(["RemoveContainer container-dead-1"]);
   });
 
-  test("are forgotten once they are removed, and told of one by one whatever comes of them", async () => {
+  test("are dropped from the ledger once removed, and each one is journaled, failed or not", async () => {
     const living = aSandbox("pod");
     const olds = ["old", "older"].map((id, at) => ({
       ...living,
@@ -350,7 +350,7 @@ describe("the containers of a pass", () => {
       state: "not-ready" as const,
       createdAt: instant(living.createdAt - BigInt(at + 1)),
     }));
-    const fake = aNode({ containers: three, sandboxes: [living, ...olds] });
+    const fake = aNode({ containers: four, sandboxes: [living, ...olds] });
     fake.world.before = (method, about) => {
       if (["container-dead-2", "older"].includes(about) && method.startsWith("Remove"))
         throw new RuntimeError("failed", "device is busy");

@@ -98,13 +98,12 @@ test.each<[string, Partial<Pass>, string | null]>([
   else expect(failure).toContain(expected);
 });
 
-test("images that give nothing back are told of once, with what fills each disk", () => {
+test("a pass whose removals free nothing raises one event, with what fills each disk", () => {
   const inodes = { bound: 1n, needed: 2n, free: 3n, capacity: 4n };
   const breakdown = {
     capacityBytes: GIB,
     availableBytes: 0n,
     imagesBytes: 0n,
-    imagesAtLeastBytes: 0n,
     containersBytes: null,
     logsBytes: null,
     otherBytes: GIB,
@@ -138,7 +137,7 @@ test("a pod source that is not ready fails a container pass, but not one that en
   expect(failureOf(pass({ kind: "pressure", images: null, containers }))).toBe(errors.join());
 });
 
-test("failed removals are counted among those that were tried, without images that were skipped", () => {
+test("a failure counts failed removals among those that were tried; skipped images do not count", () => {
   const images = imageOutcome({
     items: [
       removedImage(1),
@@ -149,7 +148,7 @@ test("failed removals are counted among those that were tried, without images th
   expect(failureOf(pass({ images, containers: null }))).toBe("1 of 2 image removals failed: busy");
 });
 
-test("a pass that frees too little tells of the budget of images only if no disk is short of space", () => {
+test("a pass that frees too little reports the image budget only if no disk is short of space", () => {
   const disks = imagePlan().targets;
   const budget: ImageTarget = {
     kind: "store-bytes",
@@ -169,14 +168,14 @@ test("a pass that frees too little tells of the budget of images only if no disk
   ]);
 });
 
-test("a pass in which a removal failed tells of that, not of too little space", () => {
+test("a pass with a failed removal raises no event about too little space", () => {
   const items = [removedImage(2, { result: { kind: "failed", message: "busy", code: "failed" } })];
   const outcome = imageOutcome({ end: "candidates-exhausted", items });
   const about = { id: pass().id, now: NOW } as const;
   expect(imageEvents(imagePlan(), outcome, about)).toEqual([]);
 });
 
-test("a disk of invalid capacity is told of only by a pass that ended because of it", () => {
+test("an invalid capacity is reported only by a pass that it ended", () => {
   const blocks = [{ kind: "invalid-capacity", path: "/", message: "it reports 0 bytes" }] as const;
   const told = (end: "invalid-capacity" | "age-removal-errors") =>
     imageEvents(imagePlan({ blocks }), imageOutcome({ end, items: [] }), {
@@ -187,7 +186,7 @@ test("a disk of invalid capacity is told of only by a pass that ended because of
   expect(told("age-removal-errors")).toEqual([]);
 });
 
-test("a pass that frees too few inodes says so", () => {
+test("a pass that frees too few inodes reports it", () => {
   const inodes: ImageTarget = {
     kind: "free-inodes",
     trigger: { kind: "space" },
@@ -205,7 +204,7 @@ test("a pass that frees too few inodes says so", () => {
   expect(told([])).toEqual([]);
 });
 
-test("what blocks a pass in the middle counts like what blocks its plan", () => {
+test("a block that begins during a pass counts like a block of its plan", () => {
   const reason = { kind: "blocked", block: "usage-unknown" } as const;
   const items = [removedImage(1, { result: { kind: "skipped", reason } })];
   const plan = { images: imagePlan({ blocks: [held] }), containers: null };

@@ -86,7 +86,7 @@ test("a sandbox missing in one list and listed in the next counts as started in 
   expect(node.writes).toEqual([]);
 });
 
-test("a container that names no sandbox makes nobody look for one", async () => {
+test("a container without a sandbox ID causes no second list of sandboxes", async () => {
   const { engine, calls } = fakeEngine({
     containers: [aContainer("alone", { sandboxId: sandboxId("") })],
   });

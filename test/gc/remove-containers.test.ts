@@ -422,7 +422,7 @@ describe("a removal that is refused because somebody else", () => {
     expect(outcome.containers).toMatchObject([{ ...itemOf("already-gone"), logFiles: ["0.log"] }]);
   });
 
-  test("uses it has failed after one look", async () => {
+  test("uses it is a failure after one check", async () => {
     expect(await refused("failed", false)).toMatchObject({ results: ["failed"], looks: 2 });
   });
 });

@@ -207,7 +207,7 @@ describe("the directory of a pod", () => {
     }
   });
 
-  test("is left with what a stop spares, and goes with the next removal", async () => {
+  test("keeps what a stopped removal did not reach, and is deleted by the next one", async () => {
     for (const name of ["c/0.log", "c/1.log", "c/2.log", "d/0.log"]) log(name);
     const stop = new AbortController();
     let looks = 0;
@@ -219,7 +219,7 @@ describe("the directory of a pod", () => {
     expect(existsSync(join(pods, podA))).toBe(false);
   });
 
-  test("may be gone already, and so may a log", async () => {
+  test("that no longer exists is not an error, nor is a missing log", async () => {
     const directory = { entry: podA, uid: podUid("uid-a") };
     expect(await deleter.removePodLogs(directory, new AbortController().signal)).toBeNull();
     expect((await removeLogs()).names).toEqual([]);

@@ -292,7 +292,7 @@ test.each([
   expect(fields.join("\n")).toMatchSnapshot("as JSON");
 });
 
-test("a blocked plan, a clean pass and a dry run print the same", () => {
+test("a blocked plan, a clean pass and a dry run match the snapshot", () => {
   expect(planTable(planDocument({ ...planned, plan: blocked }), terminal)).toMatchSnapshot(
     "a blocked plan",
   );

@@ -47,7 +47,7 @@ import {
   removedImage,
 } from "./build.ts";
 
-test("a reason, a trigger and an event have the same sentence as before", () => {
+test("the sentences of reasons, triggers and events match the snapshot", () => {
   const shortfall = {
     capacityBytes: 10n * GIB,
     availableBytes: (10n * GIB) / 20n,
@@ -100,7 +100,7 @@ test("text of the runtime cannot bring control characters into a sentence", () =
   expect(sentences.join("")).not.toMatch(/\p{Cc}|\p{Bidi_Control}/u);
 });
 
-test("removals, images and passes have the same words as before", () => {
+test("the words of removals, images and passes match the snapshot", () => {
   const reason = { reason: "age", signal: null };
   const all = { purpose: "all-unused", imagesEnd: "candidates-exhausted" } as const;
   const idle = { removed: 0 } as const;
@@ -152,7 +152,7 @@ test("removals, images and passes have the same words as before", () => {
   }).toMatchSnapshot();
 });
 
-test("sizes, spans and shares read the same", () => {
+test("sizes, durations and shares match the snapshot", () => {
   const sizes = [0n, 1023n, 1024n, 1280n, 1792n, 1_048_575n, 1_048_576n, 524_288_000n, -2048n]
     .concat(10_737_418_240n, 1_099_511_627_776n, 5_629_499_534_213_120n)
     .map((bytes) => `${bytes}: ${humanBytes(bytes)}`);

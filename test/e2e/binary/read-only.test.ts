@@ -36,7 +36,7 @@ function stateOf(directory: string): Json {
     });
 }
 
-test("what only looks leaves the runtime and the state directory alone, and creates neither", async () => {
+test("read-only commands change neither runtime nor state directory, and create no directory", async () => {
   await using it = await startNode({ node, flags });
   const look = async () => {
     for (const words of looks) expect((await it.crigc(...words)).stdout).not.toBe("");

@@ -335,7 +335,7 @@ test.each([
   expect(plan.triggers.map((one) => one.kind)).toEqual([expected]);
 });
 
-test("images in use take nothing that could be freed", () => {
+test("images in use do not count towards what can be freed", () => {
   const used = gib("used", 50n);
   const plan = planOf({
     images: [...three, used],

@@ -125,7 +125,7 @@ describe("an image", () => {
     expect(fateOf(kubeletPlanOf({ images: [app], snapshot: full, ...node }), app)).toBe(fate);
   });
 
-  test("never used goes first, then the one used longest ago, then the one seen first", () => {
+  test("that was never used goes first, then the one used longest ago, then the one seen first", () => {
     const images = ["recent", "earlier", "late", "never"].map((word) => anImage(word));
     const records = [
       seen(hours(9), hours(1)),
@@ -137,7 +137,7 @@ describe("an image", () => {
     expect(words(plan.candidates)).toEqual(["never", "late", "earlier", "recent"]);
   });
 
-  test("of a container that goes first is not just used", () => {
+  test("of a container that the plan removes first does not count as just used", () => {
     const container = aContainer("c", { imageId: idOf("app"), state: "exited" });
     const node = {
       images: [app],
@@ -155,7 +155,7 @@ describe("an image", () => {
     expect([recheck(0n), recheck(-1n)]).toEqual([undefined, "just-used"]);
   });
 
-  test("is kept before its removal as in the plan, whatever its names are then", () => {
+  test("is checked again before its removal, and changed names do not keep it", () => {
     const node = { images: [app], snapshot: full };
     const [candidate] = kubeletPlanOf(node).candidates;
     const now = inputOf({ ...node, images: [{ ...app, repoTags: [] }] });
@@ -276,7 +276,7 @@ describe("container GC", () => {
     expect(reasonOf(planOf({ containers: [container] }, change), container.id)).toBe(reason);
   });
 
-  test("takes what never started within the limits, and the newest of a name", () => {
+  test("counts a container that never started as dead, and removes even the newest of a name", () => {
     const created = dead("a", "c", { state: "created", createdAt: ago(1) });
     const going = (perContainer: number) =>
       goingContainers(planOf({ containers: [created, at10] }, { limits: limits(perContainer) }));

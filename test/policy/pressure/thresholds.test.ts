@@ -55,7 +55,7 @@ test("a soft threshold has a target once it has been met for its grace period", 
   expect(late.targets).toMatchObject([{ kind: "available-bytes", wantedBytes: GIB }]);
 });
 
-test("a target wants what root's reserve lacks besides", () => {
+test("a target includes what root's reserve lacks", () => {
   const full = { availableBytes: 0n, freeBytes: GIB, reservedBytes: 5n * GIB };
   const { targets } = judge([aThreshold("imagefs.available", quantity(2n * GIB))], full);
   expect(targets).toMatchObject([{ availableBytes: 2n * GIB, wantedBytes: 6n * GIB }]);
