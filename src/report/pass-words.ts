@@ -246,7 +246,7 @@ export const PASS_ENDS: Readonly<Record<End, EndFacts>> = {
   "target-reached": { words: "target reached", outcome: "done", exit: 0, isRelieved: true },
   estimated: {
     words:
-      "about as much as was needed is removed, but the disk does not show it; the next pass judges anew",
+      "enough was removed by the estimates, but the disk does not show it; the next pass judges anew",
     outcome: "short",
     exit: 4,
     isRelieved: true,
@@ -258,7 +258,7 @@ export const PASS_ENDS: Readonly<Record<End, EndFacts>> = {
     failure: "cannot free enough space",
   },
   futile: {
-    words: "the remaining candidates cannot reach the target, so they are kept",
+    words: "too little can be freed, so no image is removed",
     outcome: "futile",
     exit: 4,
   },

@@ -103,7 +103,7 @@ function blockCheck(block: RemovalBlock): Verdict | null {
 function podSourceCheck(state: PodSourceState): Verdict {
   const words = podSourceWords(state);
   if (state.kind === "ready") return ok(`${state.source} detects deleted pods`);
-  if (state.kind === "none") return warning(`${words}; dead containers go by their limits only`);
+  if (state.kind === "none") return warning(`${words}; only the limits remove dead containers`);
   return failed(
     `${words}; no container, sandbox or log is removed`,
     "check that --pod-source and --root-dir match this node's kubelet",
