@@ -1,4 +1,4 @@
-// Files of deploy/ whose names have no extension; the executable contains them as text.
+/** Files of deploy/ whose names have no extension; the executable contains them as text. */
 
 declare module "*/deploy/systemd-unit" {
   const text: string;

@@ -1,4 +1,4 @@
-// The machine's clocks (the wall clock, the time since the boot, the boot ID), and waiting in real time.
+/** The machine's clocks (the wall clock, the time since the boot, the boot ID), and waiting in real time. */
 
 import { setTimeout } from "node:timers/promises";
 

@@ -1,4 +1,4 @@
-// Directories of the node: whether one is usable, and which of a filesystem are the largest.
+/** Directories of the node: whether one is usable, and which of a filesystem are the largest. */
 
 import { accessSync, constants, lstatSync, statfsSync, statSync } from "node:fs";
 import { lstat, readdir } from "node:fs/promises";

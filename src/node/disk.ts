@@ -1,4 +1,4 @@
-// The node's filesystems: statfs of the directories of runtime and kubelet, one entry per device, and their commits.
+/** The node's filesystems: statfs of the directories of runtime and kubelet, one entry per device, and their commits. */
 
 import { type BigIntStatsFs, constants, openSync } from "node:fs";
 import { open, readFile, stat, statfs } from "node:fs/promises";

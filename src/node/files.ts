@@ -1,4 +1,4 @@
-// Files as the operating system has them: reasons of failures, whole and atomic writes, sums.
+/** Files as the operating system has them: reasons of failures, whole and atomic writes, sums. */
 
 import {
   chmodSync,

@@ -1,4 +1,4 @@
-// The hold: `hold.json` in the state directory, in force also if it cannot be understood.
+/** The hold: `hold.json` in the state directory, in force also if it cannot be understood. */
 
 import { mkdirSync, readFileSync, statSync, unlinkSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// One bounded HTTP request, to the node's own kubelet or to a pod; and the check of an address to listen on.
+/** One bounded HTTP request, to the node's own kubelet or to a pod; and the check of an address to listen on. */
 
 import type { checkServerIdentity } from "node:tls";
 

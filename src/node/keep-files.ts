@@ -1,6 +1,8 @@
-// Keep rules, from flags and the files of the keep directory: read for each pass, with errors as problems that are never
-// thrown. Two small files of the state directory record that the keep directory had rules, and that `keep baseline --once`
-// has run.
+/**
+ * Keep rules, from flags and the files of the keep directory: read for each pass, with errors as problems that are never
+ * thrown. Two small files of the state directory record that the keep directory had rules, and that `keep baseline --once`
+ * has run.
+ */
 
 import { isUtf8 } from "node:buffer";
 import { constants, readFileSync } from "node:fs";

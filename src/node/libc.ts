@@ -1,4 +1,4 @@
-// Calls of libc that Bun does not offer; the only file that uses bun:ffi.
+/** Calls of libc that Bun does not offer; the only file that uses bun:ffi. */
 
 import { dlopen, ptr, read } from "bun:ffi";
 

@@ -1,5 +1,7 @@
-// The node's two locks, which the kernel holds and drops when their holder dies: on the directory of the runtime's socket
-// and on the state directory. Whoever removes or writes holds both.
+/**
+ * The node's two locks, which the kernel holds and drops when their holder dies: on the directory of the runtime's socket
+ * and on the state directory. Whoever removes or writes holds both.
+ */
 
 import {
   closeSync,

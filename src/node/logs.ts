@@ -1,5 +1,7 @@
-// The two log directories, resolved once: their listings, and the deletion of logs, pods' directories and dangling links.
-// What is below a directory is reached through its handle, without following links, so renames cannot redirect it.
+/**
+ * The two log directories, resolved once: their listings, and the deletion of logs, pods' directories and dangling links.
+ * What is below a directory is reached through its handle, without following links, so renames cannot redirect it.
+ */
 
 import { constants } from "node:fs";
 import {

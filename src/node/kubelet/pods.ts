@@ -1,5 +1,7 @@
-// The kubelet beside crigc: its pods and the marks of their containers, and what shows that there is one; policy judges what
-// they mean.
+/**
+ * The kubelet beside crigc: its pods and the marks of their containers, and what shows that there is one; policy judges what
+ * they mean.
+ */
 
 import { readFileSync, statSync } from "node:fs";
 import { readdir, stat } from "node:fs/promises";

@@ -1,4 +1,4 @@
-// The images that specifications of the kubelet's pods name, from its list of pods: additional uses, and nothing else.
+/** The images that specifications of the kubelet's pods name, from its list of pods: additional uses, and nothing else. */
 
 import { readFile } from "node:fs/promises";
 import { hostname } from "node:os";
