@@ -147,6 +147,7 @@ class ImageRemovals {
       keep === null ? await this.#remove(candidate) : { kind: "skipped", reason: keep };
     const item: ImageItem = {
       candidate,
+      // The history names only the first.
       trigger: candidate.triggers[0] ?? { kind: "space" },
       result,
       startedAt,
