@@ -258,7 +258,7 @@ test("references that the runtime does not resolve in time hold up an observatio
   expect(kinds).toEqual(Array(100).fill("unknown"));
 });
 
-test("what is read of the logs is read by passes that need it, not by detection", async () => {
+test("log directories are read by passes that judge containers, not by detection", async () => {
   const logs = { kind: "failed", message: "unmounted" } as const;
   const fake = aNode({ logs });
   let reads = 0;
@@ -271,7 +271,7 @@ test("what is read of the logs is read by passes that need it, not by detection"
   expect(reads).toBe(1);
 });
 
-test("what is seen of a node names the keep patterns that match no image", async () => {
+test("detection reports keep patterns that match no image", async () => {
   const rules = ["registry.example/gone", "registry.example/idle"].map((pattern) => ({
     pattern,
     source: "/k/a.list:1",

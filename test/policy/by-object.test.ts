@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { byObject, byParts, keyed } from "../../src/policy/by-object.ts";
 
 test.each(["list", "known", "counts"])(
-  "what is made of several values is made once, and again where %p is another one",
+  "a value derived from several objects is memoised, and derived again if %p changed",
   (part) => {
     let made = 0;
     const make = byParts(

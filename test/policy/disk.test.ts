@@ -23,26 +23,26 @@ test.each<[string, readonly (bigint | null)[], bigint | null, bigint | null]>([
 
 test.each<[string, Partial<Filesystem>, object]>([
   [
-    "of each kind",
+    "adds up by kind",
     {},
     { imagesBytes: 9n * GIB, containersBytes: 20n * GIB, otherBytes: 61n * GIB },
   ],
   [
-    "never more than is in use",
+    "never exceeds what is in use",
     { availableBytes: 75n * GIB },
     { imagesBytes: 9n * GIB, containersBytes: 16n * GIB, otherBytes: 0n },
   ],
   [
-    "of nothing for a negative figure",
+    "counts a negative figure as 0",
     { containerUsedBytes: -1n },
     { containersBytes: 0n, otherBytes: 81n * GIB },
   ],
   [
-    "by the sizes where the runtime counts nothing, and of no logs that nobody read",
+    "uses reported sizes if the runtime has no figure, and has no logs if none were read",
     { imageUsedBytes: null, containerUsedBytes: null },
     { imagesBytes: 8n * GIB, containersBytes: null, logsBytes: null },
   ],
-])("what fills a disk is said %s", (_, change, expected) => {
+])("the breakdown of a disk %s", (_, change, expected) => {
   const filesystem = aFilesystem({
     imageUsedBytes: 4n * GIB + GIB / 2n,
     containerUsedBytes: 20n * GIB,

@@ -36,23 +36,27 @@ const larger = (bytes: bigint): Criterion => ({ kind: "larger-than", bytes });
 const usedIn = (name: string): Criterion => ({ kind: "namespace", name });
 
 test.each<[string, readonly Criterion[], readonly string[]]>([
-  ["of an ID takes that image alone", [anId("web")], ["web"]],
+  ["of an ID selects only that image", [anId("web")], ["web"]],
   ["of a pattern matches names", [named("registry.example/a*")], ["app"]],
-  ["of a pattern that is none takes nothing", [named("")], []],
+  ["of an invalid pattern selects nothing", [named("")], []],
   ["of time unused counts from the last use", [unused(minutes(2))], ["bare", "web"]],
-  ["of time unused is met at its very end", [unused(minutes(1))], ["app", "bare", "web"]],
-  ["of what is untagged takes what has no tag", [{ kind: "untagged" }], ["bare"]],
-  ["of what is larger excludes the size itself", [larger(200n)], ["bare"]],
-  ["of a namespace takes what its containers use", [usedIn("shop")], ["web"]],
-  ["of another namespace takes nothing", [usedIn("other")], []],
+  [
+    "of time unused includes an image unused for exactly that long",
+    [unused(minutes(1))],
+    ["app", "bare", "web"],
+  ],
+  ["of untagged images selects those without a tag", [{ kind: "untagged" }], ["bare"]],
+  ["of larger images excludes that very size", [larger(200n)], ["bare"]],
+  ["of a namespace selects the images that its containers use", [usedIn("shop")], ["web"]],
+  ["of another namespace selects nothing", [usedIn("other")], []],
   ["of one kind of criterion adds up", [anId("web"), anId("app")], ["app", "web"]],
   ["of several kinds narrows down", [larger(100n), anId("web"), anId("app")], ["web"]],
-  ["without a criterion takes nothing", [], []],
+  ["without a criterion selects nothing", [], []],
 ])("a selection %s", (_, selection, expected) => {
   expect(chosen(...selection)).toEqual([...expected]);
 });
 
-test("images are named only by a removal that names them", () => {
+test("only a purpose with isByName removes images by name", () => {
   const purposes: readonly Purpose[] = [
     { kind: "periodic" },
     { kind: "all-unused" },

@@ -25,7 +25,7 @@ describe("a reference finds the image", () => {
     expect(listedImages(indexImages([image, anImage("other")]), reference)).toEqual([image.id]);
   });
 
-  test("by its digest, and by no tag that nobody gave it", () => {
+  test("by its digest, but not by a tag that it does not have", () => {
     const index = indexImages([
       anImage("app", { repoTags: [], repoDigests: [`${APP}@${DIGEST}`] }),
     ]);

@@ -47,7 +47,7 @@ describe("space", () => {
     expect(plan.usage[0]).toMatchObject({ usedPercent: 84, highPercent: 85, lowPercent: 80 });
   });
 
-  test("below the high threshold no image is judged before somebody reads why it stays, and then once", () => {
+  test("below the high threshold images are judged only once the kept ones are read, and only once", () => {
     let judged = 0;
     const image = {
       ...anImage("a"),
@@ -148,7 +148,7 @@ describe("age", () => {
     ["nothing", "goes"],
     ["a hold", "blocked"],
     ["a capacity of 0", "blocked"],
-  ] as const)("what is too old meets %s and %s", (stops, fate) => {
+  ] as const)("an image over the maximum age is judged beside %s: %s", (stops, fate) => {
     const filesystems = [
       stops === "a capacity of 0" ? aFilesystem({ capacityBytes: 0n }) : disk(50n),
     ];
@@ -287,7 +287,7 @@ describe("beside a disk out of reach", () => {
     expect(plan.candidates).toHaveLength(3);
   });
 
-  test("a budget takes images unless all disks are, and so does the maximum age", () => {
+  test("a budget or a maximum age removes images unless every disk is paused", () => {
     const limits = { storeBudgetBytes: GIB, maximumAge: hours(1) };
     const going = (facts: Partial<Facts>) =>
       planOf({
@@ -300,14 +300,14 @@ describe("beside a disk out of reach", () => {
     expect(going({ paused: new Map([...paused, ["8:1", minutes(7)]]) })).toBe(0);
   });
 
-  test("nothing is blocked while nothing triggers", () => {
+  test("a paused disk without a trigger blocks nothing", () => {
     const idle = { images: three, snapshot: onDisk(50n) };
     expect(planOf({ ...idle, facts: { paused: new Map([["8:1", minutes(7)]]) } }).blocks).toEqual(
       [],
     );
   });
 
-  test("by its high threshold, its eviction threshold within reach takes images", () => {
+  test("images are removed for an eviction threshold within reach, though the high threshold is not", () => {
     const trigger = { kind: "pressure", signal: "imagefs.available" } as const;
     const milder = { ...spaceTarget(4n * GIB, GIB), trigger };
     const plan = planOf({
@@ -372,7 +372,7 @@ describe("futility", () => {
     expect(small.futility).toMatchObject([{ futile: true, boundBytes: 12n * GIB }]);
   });
 
-  test("a disk filled by other data costs no image, and the plan reports what fills it", () => {
+  test("no image is removed from a disk filled by other data, and the plan reports what fills it", () => {
     const plan = planOf({ images: three, snapshot: filled });
     expect(plan.candidates).toEqual([]);
     expect(plan.blocks).toEqual([

@@ -187,11 +187,23 @@ describe("just before a removal", () => {
   });
 
   test.each<[string, Partial<Image>, readonly Image["id"][], Purpose, string | null]>([
-    ["keeps one all of whose layers a pinned one has", pinned, [], PERIODIC, "other"],
-    ["does not, if the other may go itself", {}, [], PERIODIC, null],
-    ["does not, if the pass has removed the other", pinned, [other.id], PERIODIC, null],
-    ["does not, if the image is named", pinned, [], { kind: "all-unused", isByName: true }, null],
-  ])("a look %s", (_, change, removed, purpose, sharer) => {
+    ["keeps an image whose layers a pinned image has", pinned, [], PERIODIC, "other"],
+    ["allows one whose layers a removable image has", {}, [], PERIODIC, null],
+    [
+      "allows one whose layers only an image had that the pass removed",
+      pinned,
+      [other.id],
+      PERIODIC,
+      null,
+    ],
+    [
+      "allows one that the operator named, whoever has its layers",
+      pinned,
+      [],
+      { kind: "all-unused", isByName: true },
+      null,
+    ],
+  ])("a recheck %s", (_, change, removed, purpose, sharer) => {
     const [input, candidate] = planned({ facts: { purpose } });
     const images = [app, { ...other, ...change }];
     const known = rememberImageConfigs(

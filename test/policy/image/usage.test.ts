@@ -200,7 +200,7 @@ describe("an image volume", () => {
   const message = "its image volumes are unknown";
   test.each([
     [
-      "leaves use unknown if nobody could be asked for its name",
+      "leaves use unknown if its name was not resolved",
       { kind: "known", references: ["r.example/gone:v1"] },
       [expect.objectContaining({ subject: `image volume of ${subject}` })],
     ],
@@ -214,7 +214,7 @@ describe("an image volume", () => {
       null,
       [{ subject, message: `${message}: its status was not read` }],
     ],
-    ["of a container removed meanwhile leaves nothing unknown", { kind: "gone" }, []],
+    ["of a container that was removed leaves nothing unknown", { kind: "gone" }, []],
   ] as const)("%s", (_, volumes, unknown) => {
     expect(usageOf(mounts(volumes)).unknown).toEqual([...unknown]);
     const without = new Set([containerId("container-c")]);
@@ -226,7 +226,7 @@ describe("pods and sandboxes", () => {
   const images = [app, other];
 
   test.each(["registry.example/gone:v1", "not a name"])(
-    "what a pod says leaves nothing unknown, although nobody could be asked for it: %s",
+    "an unresolved name of a pod specification leaves nothing unknown: %s",
     (image) => {
       expect(usageOf(aSnapshot({ images, pods: specs(image) })).unknown).toEqual([]);
     },
