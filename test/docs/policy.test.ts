@@ -4,8 +4,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { PROTECTION_ORDER } from "../../src/policy/image/protect.ts";
-import { imageBlock, imageKeep, imageTrigger } from "../../src/report/image-reasons.ts";
-import { PASS_ENDS } from "../../src/report/pass-ends.ts";
+import { PASS_ENDS } from "../../src/report/pass-words.ts";
+import { imageBlock, imageKeep, imageTrigger } from "../../src/report/reasons.ts";
 
 const root = join(import.meta.dir, "../..");
 const read = (path: string): string => readFileSync(join(root, path), "utf8");
