@@ -89,7 +89,7 @@ export function seeImages(
   listed: readonly Image[],
   at: { readonly wall: Instant; readonly totalUptime: TotalUptime },
 ): Ledger {
-  // Before the first observation there is no time to count from.
+  // Before the first observation no age has begun.
   if (ledger.observedAt === null) return ledger;
   const fresh = listed.filter(({ id }) => !ledger.images.has(id));
   if (fresh.length === 0) return ledger;

@@ -228,7 +228,7 @@ export function printUsage(printer: Printer, usage: UsageJson): void {
 
 type Figures = ReturnType<typeof filesystemJson> &
   Partial<Pick<UsageJson, "evictions">> & {
-    /** `null`: the filesystem has no threshold of its own. */
+    /** `null`: no threshold applies to the filesystem. */
     readonly lowPercent: number | null;
     readonly highPercent: number | null;
   };

@@ -91,7 +91,7 @@ function filesystemCheck(
   );
 }
 
-/** `null`: a check of its own says it. */
+/** `null`: reported by another check. */
 function blockCheck(block: RemovalBlock): Verdict | null {
   if (block.kind === "keep-rules-invalid" || block.kind === "invalid-capacity") return null;
   const text = imageBlock.text(block);

@@ -186,7 +186,7 @@ class Resolver {
     return images;
   }
 
-  /** `null`: it is no reference, so no lookup was made, and no listed image can be meant. */
+  /** `null`: not a valid reference, so it was not looked up and matches no listed image. */
   #resolve(reference: string): Resolved | null {
     const before = this.#resolved.get(reference);
     if (before !== undefined) return before;

@@ -220,7 +220,7 @@ const invalid = (message: string): ParsedPattern => ({ kind: "invalid", message 
 
 /** A pattern with `*` (within a path component) and `**` (across components), matched in time linear in the text. */
 export interface Glob {
-  /** Not `null`: there is no star, and only this text matches. */
+  /** For a pattern without a star: the only text that matches; else `null`. */
   readonly literal: string | null;
   /** The texts between stars, in order. If one is missing, nothing matches, which rejects nearly everything at once. */
   readonly parts: readonly string[];
