@@ -49,7 +49,7 @@ export const install = command({
     context.say(
       start
         ? "next: crigc status; crigc plan shows what would be removed"
-        : "next: crigc doctor checks the node; start the agent with crigc install --start",
+        : "next: crigc doctor checks the node; where systemd or OpenRC runs, crigc install --start starts the agent",
     );
   },
 });
