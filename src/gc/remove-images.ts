@@ -78,6 +78,8 @@ class ImageRemovals {
   readonly #gone = new Set<ImageId>();
   #judged: { readonly snapshot: Snapshot; readonly recheck: Recheck } | null = null;
   #estimatedBytes = 0n;
+  /** What the images of these lists take at least: a removal frees at most the size of its image. */
+  #store: { readonly node: Snapshot; leastBytes: bigint } | null = null;
   /** Reported sizes of what was removed for the targets. */
   readonly #sizes: bigint[] = [];
   /** Removals in a row without an answer, on which the runtime may still be working. */
@@ -172,6 +174,7 @@ class ImageRemovals {
     policy.imageRemoved(image.id);
     this.#gone.add(image.id);
     this.#estimatedBytes += estimateBytes;
+    if (this.#store !== null) this.#store.leastBytes -= image.sizeBytes;
     if (!candidate.triggers.some(({ kind }) => kind === "age")) this.#sizes.push(image.sizeBytes);
     // What the runtime answered is recorded in any case.
     const isMeasured = await this.#meter.read().then(
@@ -256,11 +259,16 @@ class ImageRemovals {
     return plan.targets.length > 0 && !isForAge && this.#verdict(facts.snapshot) === "reached";
   }
 
+  /** For a budget, added up again only for new lists, or where it may be reached: it takes 6 ms with 10,000 images. */
   #storeBytes(node: Snapshot): bigint {
     const { plan, facts } = this.#execution;
-    if (plan.targets.every(({ kind }) => kind !== "store-bytes")) return 0n;
-    const left = distinctImages(node.images, "any").filter(({ id }) => !this.#gone.has(id));
-    return layersOf(node.images, facts.ledger).sizeOf(left);
+    const budget = plan.targets.find((target) => target.kind === "store-bytes");
+    if (budget === undefined) return 0n;
+    if (this.#store?.node !== node || this.#store.leastBytes <= budget.maximumBytes) {
+      const left = distinctImages(node.images, "any").filter(({ id }) => !this.#gone.has(id));
+      this.#store = { node, leastBytes: layersOf(node.images, facts.ledger).sizeOf(left) };
+    }
+    return this.#store.leastBytes;
   }
 
   /** Whether the targets are reached, or by the estimates should be; `null` to go on. */
