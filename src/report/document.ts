@@ -132,6 +132,34 @@ export const toJson = (value: Json, indent = 0): string => exactJson(value, inde
 /** A document as a command prints it: indented, with a final newline. */
 export const printedJson = (value: Json): string => `${toJson(value, 2)}\n`;
 
+/** How deep lists are cut: `items` of `plan.images` of a document. */
+const CUT_INDENT = 6;
+
+/** The same text in pieces, of which that of a large node has tens of megabytes. */
+export function* jsonPieces(value: Json, indent = ""): Generator<string> {
+  const fields = fieldsOf(value);
+  if (fields.length === 0 || indent.length >= CUT_INDENT) {
+    yield toJson(value, 2).replaceAll("\n", `\n${indent}`);
+    return;
+  }
+  const isList = Array.isArray(value);
+  const inner = `${indent}  `;
+  for (const [at, [name, field]] of fields.entries()) {
+    const before = at > 0 ? "," : isList ? "[" : "{";
+    yield `${before}\n${inner}${isList ? "" : `${toJson(name)}: `}`;
+    yield* jsonPieces(field, inner);
+  }
+  yield `\n${indent}${isList ? "]" : "}"}`;
+}
+
+/** Or the items of a list. */
+const fieldsOf = (value: Json): readonly (readonly [string, Json])[] =>
+  typeof value !== "object" || value === null
+    ? []
+    : Object.entries(value).flatMap(([name, field]) =>
+        field === undefined ? [] : [[name, field]],
+      );
+
 /** A document as YAML that YAML 1.1 and 1.2 read alike: `254:0`, `no` and times are strings, integers exact. */
 export const printedYaml = (value: unknown): string =>
   // Every text is quoted, so that what is escaped is in quotes.

@@ -5,13 +5,32 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { type Duration, seconds } from "../../src/model/time.ts";
-import { jsonOf, printedYaml, toJson } from "../../src/report/document.ts";
+import {
+  type Json,
+  jsonOf,
+  jsonPieces,
+  printedJson,
+  printedYaml,
+  toJson,
+} from "../../src/report/document.ts";
 import { planDocument } from "../../src/report/plan.ts";
 import { at, candidate, image, imagePlan, NOW, runtime } from "./build.ts";
 
 test("a Map in a document is refused rather than written as an empty object", () => {
   const value = { items: new Map() as never };
   expect(() => toJson(value)).toThrow("a Map or Set reached a JSON document");
+});
+
+test("the pieces of a document are its text", () => {
+  fc.assert(
+    fc.property(fc.jsonValue({ maxDepth: 6 }), (value) => {
+      const document = {
+        lists: [value, { value, absent: undefined }],
+        sizeBytes: 2n ** 60n,
+      } as Json;
+      expect(`${[...jsonPieces(document)].join("")}\n`).toBe(printedJson(document));
+    }),
+  );
 });
 
 test("a document writes instants as RFC 3339 in UTC and durations in milliseconds, also in nested lists, and absent ones as null", () => {
