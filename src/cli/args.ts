@@ -34,7 +34,7 @@ export function parseCommandLine(argv: readonly string[], commands: readonly Com
   // The command is the first word that is not the value of an option, whoever's option that is.
   const anyOptions = acceptedOptions(commands);
   const tokens = tokensOf(argv, anyOptions);
-  const words = tokens.flatMap((token) => (token.kind === "word" ? [token.text] : []));
+  const words = wordsOf(tokens);
   const command = commandOf(words, commands);
   const asksFor = (name: string): boolean =>
     tokens.some((it) => it.kind === "option" && it.name === name);
@@ -78,7 +78,7 @@ type Token = OptionToken | { readonly kind: "word"; readonly text: string };
 type Options = ReadonlyMap<string, CommandOption>;
 
 /** `--name`, `--name=value`, `-n`, `-n=value`, `-nvalue`; what takes a value takes the next word. */
-function tokensOf(argv: readonly string[], options: Options): readonly Token[] {
+export function tokensOf(argv: readonly string[], options: Options): readonly Token[] {
   const byLetter = new Map(Array.from(options.values(), (it) => [it.short ?? it.name, it]));
   const end = argv.indexOf("--");
   const tokens: Token[] = [];
@@ -106,8 +106,11 @@ function tokensOf(argv: readonly string[], options: Options): readonly Token[] {
 
 const wordToken = (text: string): Token => ({ kind: "word", text });
 
+export const wordsOf = (tokens: readonly Token[]): readonly string[] =>
+  tokens.flatMap((token) => (token.kind === "word" ? [token.text] : []));
+
 /** Two words first: `keep list` is a command. */
-function commandOf(words: readonly string[], commands: readonly Command[]): Command | null {
+export function commandOf(words: readonly string[], commands: readonly Command[]): Command | null {
   const named = (name: string): Command | undefined => commands.find((it) => it.name === name);
   return named(words.slice(0, 2).join(" ")) ?? named(words[0] ?? "") ?? null;
 }
@@ -132,53 +135,33 @@ function readOptions(tokens: readonly Token[], options: Options): OptionsRead {
 
 const PRINTS_TEXT = "it prints text only; leave it out";
 const ASKS_NOTHING = "crigc asks no questions; leave it out";
-/** What other tools call it. */
-const FLAG_HINTS: Readonly<Record<string, string>> = {
+/** For flags and commands of other tools, if the nearest of ours would mislead. */
+const HINTS: Readonly<Record<string, string>> = {
   "-o": PRINTS_TEXT,
   "--output": PRINTS_TEXT,
   "-y": ASKS_NOTHING,
   "--yes": ASKS_NOTHING,
-  "-f": "use --filter; crigc asks no questions, so leave --force out",
+  "-f": ASKS_NOTHING,
   "--force": ASKS_NOTHING,
   "-w": "use watch crigc status",
-  "--watch": "use watch crigc status",
-  "-r": "use --container-runtime-endpoint",
   "-a": "--all-unused removes everything unused",
   "--all": "--all-unused removes everything unused",
-  "--prune": "--all-unused removes everything unused",
-  "--until": "use --filter unused-for=24h",
-  "--older-than": "use --filter unused-for=24h",
-  "--keep-last": "use --keep-per-repository",
-  "--format": "use -o json",
-  "--json": "use -o json",
-  "--quiet": "use -q",
+  "-r": "use --container-runtime-endpoint",
   "--runtime-endpoint": "use --container-runtime-endpoint",
-};
-const COMMAND_HINTS: Readonly<Record<string, string>> = {
-  prune: "gc",
-  rmi: "rm",
-  inspect: "explain",
-  describe: "explain",
-  info: "status",
-  ls: "images",
-  pause: "hold",
-  resume: "release",
-  unhold: "release",
-  upgrade: "install",
-  events: "history",
-  system: "gc",
-};
-const WORD_HINTS: Readonly<Record<string, (text: string) => string>> = {
-  images: (text) => `use --filter reference=${text}`,
-  history: (text) => `use --image ${text}`,
+  prune: "use crigc gc",
+  rmi: "use crigc rm",
+  inspect: "use crigc explain",
 };
 
+const hintFor = (written: string): string =>
+  Object.hasOwn(HINTS, written) ? `; ${HINTS[written]}` : "";
+
 function unknownFlag({ written }: OptionToken, options: Options): ConfigIssue {
-  const hint = FLAG_HINTS[written];
-  if (hint !== undefined) return configIssue("crigc", written, `unknown flag ${written}; ${hint}`);
   const long = written.startsWith("--") ? written : `-${written}`;
   const next =
-    suggestion(long, Array.from(options.keys(), dashed)) || "; crigc help flags lists all flags";
+    hintFor(written) ||
+    suggestion(long, Array.from(options.keys(), dashed)) ||
+    "; crigc help flags lists all flags";
   return configIssue("crigc", written, `unknown flag ${written}${next}`);
 }
 
@@ -230,11 +213,8 @@ function unknownCommand(
     return [configIssue(`crigc ${first}`, second ?? "", what)];
   }
   const known = commands.map(({ name }) => name);
-  const hint = COMMAND_HINTS[first];
   const next =
-    (hint === undefined ? "" : `; use crigc ${hint}`) ||
-    suggestion(first, known, quoted) ||
-    "; crigc help lists the commands";
+    hintFor(first) || suggestion(first, known, quoted) || "; crigc help lists the commands";
   return [configIssue("crigc", first, `unknown command ${quoted(first)}${next}`)];
 }
 
@@ -251,11 +231,7 @@ function operandIssues(
     .map((operand) => issue("", `missing ${operand.name}: ${expected(operand)}`));
   const wrong = given.flatMap((text, index) => {
     const operand = operands[index] ?? operands.find(({ repeated }) => repeated);
-    if (operand === undefined) {
-      const hint = WORD_HINTS[name]?.(text);
-      const next = hint === undefined ? "" : `; ${hint}`;
-      return [issue(text, `unexpected argument ${quoted(text)}${next}`)];
-    }
+    if (operand === undefined) return [issue(text, `unexpected argument ${quoted(text)}`)];
     if (text.trim() === "")
       return [issue(text, `empty ${operand.name}; expected ${expected(operand)}`)];
     const { choices } = operand;

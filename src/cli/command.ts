@@ -106,7 +106,7 @@ export const command = ({
     short: "o",
     placeholder: formats.join("|"),
     choices: formats,
-    help: "output format [table]; short: -o",
+    help: `output format [${formats[0]}]; short: -o`,
   };
   return {
     ...rest,

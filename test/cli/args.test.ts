@@ -122,8 +122,6 @@ test("every command accepts every flag", () => {
 });
 
 test.each([
-  ["images registry.example/app", "use --filter reference=registry.example/app"],
-  ["history app:1", "use --image app:1"],
   ["gc -y", "crigc asks no questions; leave it out"],
   ["status -w", "use watch crigc status"],
   ["prune", "use crigc gc"],

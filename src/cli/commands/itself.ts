@@ -13,7 +13,9 @@ export const help = command({
   name: "help",
   summary: "show help on a command or all flags, or the manual page",
   doc: "`crigc help flags` lists every flag; `crigc help manual` is for `man -l -`.",
-  operands: [operand("[COMMAND…]", "a command, flags or manual")],
+  operands: [
+    operand("[COMMAND…]", "a command, flags or manual", { proposals: ["flags", "manual"] }),
+  ],
   ofItself: true,
   run: async ({ stdout, commands, build, screen, operands }) => {
     const topic = operands.join(" ");

@@ -1,5 +1,7 @@
 /** `crigc __complete`, which the scripts of all shells call: prints candidates for the word at the cursor. */
+
 import { dashed, fieldByFlag } from "../../config/fields.ts";
+import { commandOf, tokensOf, wordsOf } from "../args.ts";
 import { acceptedOptions, type Command, type CommandOption, type Operand } from "../command.ts";
 
 /** A word with its help, or a request for paths, which the shell completes, or for images. */
@@ -16,29 +18,25 @@ export async function completions(
   imagesWith: (flags: readonly string[]) => Promise<readonly string[]>,
 ): Promise<string> {
   const typed = words.at(-1) ?? "";
-  const given: string[] = [];
-  const flags: string[] = [];
-  let valueOf: CommandOption | undefined;
-  // bash makes an equals sign a separate word.
-  for (const word of words.slice(0, -1).filter((it) => it !== "=")) {
-    if (valueOf !== undefined) {
-      if (valueOf.field !== undefined) flags.push(`${dashed(valueOf.name)}=${word}`);
-      valueOf = undefined;
-    } else if (!word.startsWith("-")) given.push(word);
-    else if (!word.includes("=")) valueOf = optionWithValue(word, given, commands);
-    else if (fieldByFlag.has(word.replace(/^--(.*?)=.*$/s, "$1"))) flags.push(word);
-  }
-  const [, flag, value] = /^(-[^=]*)=(.*)$/s.exec(typed) ?? [];
-  const start = value ?? (typed === "=" ? "" : typed);
-  const option = flag === undefined ? valueOf : optionWithValue(flag, given, commands);
+  const tokens = tokensOf(words.slice(0, -1), acceptedOptions(commands));
+  const given = wordsOf(tokens);
+  const command = commandOf(given, commands);
+  const options = [...acceptedOptions(command === null ? [] : [command]).values()];
+  const [, flag, start = typed] = /^(-[^=]*)=(.*)$/s.exec(typed) ?? [];
+  const last = tokens.at(-1);
+  const lacksValue = last?.kind === "option" && last.apart && last.text === null;
+  const named = flag ?? (lacksValue ? last.written : undefined);
   const proposals =
-    option !== undefined
-      ? valuesOf(option)
-      : flag !== undefined
-        ? []
-        : start.startsWith("-")
-          ? optionsAfter(given, commands)
-          : wordsAfter(given, commands);
+    named !== undefined
+      ? valuesOf(options.find((it) => namesOf(it).includes(named)) ?? {})
+      : start.startsWith("-")
+        ? options.flatMap((it) => namesOf(it).map((word) => ({ word, help: it.help })))
+        : wordsAfter(given, commands);
+  const flags = tokens.flatMap((it) =>
+    it.kind === "option" && it.text !== null && fieldByFlag.has(it.name)
+      ? [`${it.written}=${it.text}`]
+      : [],
+  );
   const found = proposals.includes("images")
     ? (await imagesWith(flags)).map((word) => ({ word, help: "" }))
     : proposals;
@@ -49,38 +47,14 @@ export async function completions(
   return [...new Set(lines)].join("");
 }
 
-const commandOf = (given: readonly string[], commands: readonly Command[]) =>
-  commands.find(({ name }) => name === given.slice(0, name.split(" ").length).join(" "));
-
-/** Its own options, the flags, and those of every command. */
-function optionsOf(given: readonly string[], commands: readonly Command[]) {
-  const command = commandOf(given, commands);
-  const accepted = [...acceptedOptions(command === undefined ? [] : [command]).values()];
-  return accepted.filter(({ name }) => name !== "version");
-}
-
 const namesOf = ({ name, short }: CommandOption): readonly string[] =>
   (short === undefined ? [name] : [name, short]).map(dashed);
-
-function optionWithValue(
-  word: string,
-  given: readonly string[],
-  commands: readonly Command[],
-): CommandOption | undefined {
-  const option = optionsOf(given, commands).find((it) => namesOf(it).includes(word));
-  return option?.placeholder === null ? undefined : option;
-}
-
-const optionsAfter = (given: readonly string[], commands: readonly Command[]) =>
-  optionsOf(given, commands).flatMap((option) =>
-    namesOf(option).map((word) => ({ word, help: option.help })),
-  );
 
 function valuesOf({
   choices,
   completes,
   proposals,
-}: Omit<Operand, "name" | "required" | "help">): readonly Proposal[] {
+}: Pick<Operand, "choices" | "completes" | "proposals">): readonly Proposal[] {
   const words = choices ?? proposals;
   if (words !== undefined) return words.map((word) => ({ word, help: "" }));
   return completes === undefined ? [] : [PLURALS[completes]];
@@ -90,7 +64,7 @@ const PLURALS = { file: "files", directory: "directories", image: "images" } as 
 
 function wordsAfter(given: readonly string[], commands: readonly Command[]): readonly Proposal[] {
   const command = commandOf(given, commands);
-  if (command === undefined) {
+  if (command === null) {
     const prefix = given.map((word) => `${word} `).join("");
     return commands
       .filter(({ name }) => name.startsWith(prefix))
@@ -99,11 +73,8 @@ function wordsAfter(given: readonly string[], commands: readonly Command[]): rea
         return { word, help: rest.length > 0 ? "" : summary };
       });
   }
-  if (command.name === "help")
-    return [
-      ...wordsAfter(given.slice(1), commands),
-      ...(given.length === 1 ? valuesOf({ choices: ["flags", "manual"] }) : []),
-    ];
-  const at = given.length - command.name.split(" ").length;
-  return valuesOf(command.operands[at] ?? command.operands.find(({ repeated }) => repeated) ?? {});
+  const { name, operands } = command;
+  const at = given.length - name.split(" ").length;
+  const values = valuesOf(operands[at] ?? operands.find(({ repeated }) => repeated) ?? {});
+  return name === "help" ? [...wordsAfter(given.slice(1), commands), ...values] : values;
 }

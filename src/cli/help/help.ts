@@ -6,7 +6,6 @@ import {
   type Field,
   fieldGroups,
   type FieldName,
-  fieldNames,
   fieldOf,
   placeholderOf,
   variablesOf,
@@ -35,9 +34,17 @@ export function helpOn(topic: string, commands: readonly Command[], on: Screen):
 function linesOn(topic: string, commands: readonly Command[], screen: Screen) {
   if (topic === "") return overview(commands, screen);
   if (topic === "flags")
-    return [...wrapped(ABOUT_FLAGS, screen), ...flagSections(fieldNames, screen)];
+    return [
+      ...wrapped(ABOUT_FLAGS, screen),
+      ...flagSections((name) => flagEntry(fieldOf(name)), screen),
+    ];
   const command = commands.find(({ name }) => name === topic);
-  if (command !== undefined) return commandHelp(command, screen);
+  if (command !== undefined)
+    return [
+      ...commandHelp(command, screen),
+      "",
+      ...wrapped("Other flags are accepted too; crigc help flags lists them.", screen),
+    ];
   const family = commands.filter(({ name }) => name.startsWith(`${topic} `));
   if (family.length > 0)
     return [`Usage: crigc ${topic} COMMAND [FLAG…]`, "", ...commandList(family, screen)];
@@ -85,22 +92,24 @@ function commandHelp(command: Command, screen: Screen): readonly string[] {
       screen,
     ),
     ...section("Flags", mainFlags(command).map(fieldOf).map(flagEntry), screen),
-    ...section("Examples", EXAMPLES[name] ?? [], screen),
-    "",
-    ...wrapped("Other flags are accepted too; crigc help flags lists them.", screen),
+    ...section(
+      "Examples",
+      EXAMPLES.filter(([line]) => line.startsWith(`crigc ${name}`)),
+      screen,
+    ),
   ];
 }
 
 /** By first words of commands, the most important first. */
 const MAIN_FLAGS: Readonly<Record<string, readonly FieldName[]>> = {
-  "run gc plan rm explain images df report": [
+  "run gc plan explain images df": [
     "imageGCHighThresholdPercent",
     "imageMaximumGCAge",
     "evictionHard",
     "keep",
     "containerRuntimeEndpoint",
   ],
-  "snapshot keep doctor": ["containerRuntimeEndpoint", "keepDir", "config", "stateDir"],
+  "rm report snapshot keep doctor": ["containerRuntimeEndpoint", "keepDir", "config", "stateDir"],
   "status history hold release config": ["config", "stateDir", "runDir"],
 };
 const FLAGS_SHOWN = 5;
@@ -137,11 +146,8 @@ export const optionUsage = ({ name, placeholder }: CommandOption): string =>
 export const flagUsage = (field: Field): string =>
   dashed(field.flag) + (field.type.kind === "boolean" ? "" : ` ${placeholderOf(field)}`);
 
-const flagSections = (shown: readonly FieldName[], screen: Screen): readonly string[] =>
-  fieldGroups.flatMap(([heading, names]) => {
-    const fields = names.filter((name) => shown.includes(name)).map(fieldOf);
-    return section(heading, fields.map(flagEntry), screen);
-  });
+const flagSections = (entryOf: (name: FieldName) => Entry, screen: Screen): readonly string[] =>
+  fieldGroups.flatMap(([heading, names]) => section(heading, names.map(entryOf), screen));
 
 function flagEntry(field: Field): Entry {
   const also = (field.aliases ?? []).map((alias) => `; also ${dashed(alias)}`).join("");
@@ -168,41 +174,28 @@ function entryLines([left, text]: Entry, column: number, screen: Screen): readon
   return [name.padEnd(column) + first.trimStart(), ...rest];
 }
 
-export function manualPage(commands: readonly Command[], build: Build): string {
+const MANUAL: Screen = { width: 72, colour: false, unicode: false };
+
+/** Help on everything, laid out as on a terminal. */
+export function manualPage(commands: readonly Command[], { version }: Build): string {
+  const entries = (all: readonly Entry[]): readonly string[] =>
+    all.flatMap((it) => entryLines(it, TEXT_COLUMN, MANUAL));
+  const parts: readonly (readonly [title: string, lines: readonly string[]])[] = [
+    ["SH SYNOPSIS", ["crigc COMMAND [FLAG…]"]],
+    ["SH DESCRIPTION", wrapped(DESCRIPTION, MANUAL)],
+    ["SH COMMANDS", []],
+    ...commands.map((it) => [`SS ${it.name}`, commandHelp(it, MANUAL)] as const),
+    ["SH FLAGS", [...wrapped(ABOUT_FLAGS, MANUAL), ...flagSections(wholeFlagEntry, MANUAL)]],
+    ["SH ENVIRONMENT", entries(ENVIRONMENT)],
+    ["SH EXIT STATUS", entries(Object.entries(exitTable))],
+    ["SH FILES", entries(FILES)],
+    ["SH SEE ALSO", [`crictl(1), systemd(1), ${homepage}`]],
+  ];
   return [
-    `.TH CRIGC 8 "" "crigc ${escaped(build.version)}" "System administration"`,
-    // A hyphenated variable or field cannot be copied.
-    ".nh",
+    `.TH CRIGC 8 "" "crigc ${escaped(version)}" "System administration"`,
     ".SH NAME",
     "crigc \\- garbage-collects unused images, dead containers, dead sandboxes and orphaned pod logs on one node",
-    ".SH SYNOPSIS",
-    ".B crigc",
-    ".I COMMAND",
-    "[\\fIFLAG\\fR...]",
-    ".SH DESCRIPTION",
-    paragraph(DESCRIPTION),
-    ".SH COMMANDS",
-    ...commands.flatMap(commandEntry),
-    ".SH FLAGS",
-    paragraph(ABOUT_FLAGS),
-    ...fieldGroups.flatMap(([heading, names]) => [
-      `.SS ${escaped(heading)}`,
-      ...names.flatMap((name) => manualFlag(name, fieldOf(name))),
-    ]),
-    ".SH EXAMPLES",
-    ...Object.values(EXAMPLES).flatMap((examples) =>
-      examples.flatMap(([line, what]) =>
-        tagged(`\\fB${escaped(line)}\\fR`, `${capitalised(what)}.`),
-      ),
-    ),
-    ".SH ENVIRONMENT",
-    ...ENVIRONMENT.flatMap(([name, text]) => tagged(`\\fB${escaped(name)}\\fR`, text)),
-    ".SH EXIT STATUS",
-    ...exitEntries(),
-    ".SH FILES",
-    ...FILES.flatMap(([path, text]) => tagged(`\\fI${escaped(path)}\\fR`, text)),
-    ".SH SEE ALSO",
-    `crictl(1), systemd(1), ${escaped(homepage)}`,
+    ...parts.flatMap(([title, lines]) => [`.${title}`, ".nf", ...lines.map(escaped)]),
     "",
   ].join("\n");
 }
@@ -210,14 +203,14 @@ export function manualPage(commands: readonly Command[], build: Build): string {
 const DESCRIPTION =
   "crigc does the work of the kubelet's garbage collectors on one node, with the kubelet's flags, over the container runtime interface (CRI): on nodes without a kubelet, nodes whose kubelet cannot be tuned, and nodes that may never pull an image again. If in doubt, it removes nothing.";
 
-const ENVIRONMENT: readonly (readonly [string, string])[] = [
-  ["CRIGC_...", "Each flag's variable, as listed above."],
+const ENVIRONMENT: readonly Entry[] = [
+  ["CRIGC_…", "Each flag's variable, as listed above."],
   ["CONTAINER_RUNTIME_ENDPOINT, IMAGE_SERVICE_ENDPOINT", "The endpoints, as for crictl."],
   ["NO_COLOR", "If not empty, tables have no colours."],
   ["NODE_NAME", "The node's name in reports, such as in a pod."],
 ];
 
-const FILES: readonly (readonly [string, string])[] = [
+const FILES: readonly Entry[] = [
   ["/etc/crigc/crigc.yaml", "The configuration file."],
   ["/etc/crigc/conf.d", "Drop-ins, merged over it in the order of their names."],
   ["/etc/crigc/keep.d", "Keep lists: images that are never removed."],
@@ -225,43 +218,17 @@ const FILES: readonly (readonly [string, string])[] = [
   ["/run/crigc", "The control socket of the agent."],
 ];
 
-function commandEntry(command: Command): readonly string[] {
-  return [
-    ".TP",
-    `\\fB${escaped(usageOf(command))}\\fR`,
-    sentence(`${command.summary}. ${command.doc}`),
-    ...command.options.flatMap((option) => [
-      ".RS",
-      ...tagged(`\\fB${escaped(optionUsage(option))}\\fR`, option.help),
-      ".RE",
-    ]),
-  ];
+function wholeFlagEntry(name: FieldName): Entry {
+  const field = fieldOf(name);
+  const [usage, text] = flagEntry(field);
+  const inFiles = field.outsideFiles === true ? "" : ` Field: ${name}.`;
+  return [usage, `${text}. ${field.doc} Environment: ${variablesOf(field).join(", ")}.${inFiles}`];
 }
 
-function manualFlag(name: string, field: Field): readonly string[] {
-  const also = (field.aliases ?? []).map((alias) => `, \\fB${escaped(dashed(alias))}\\fR`).join("");
-  const places = [
-    `Default: ${defaultWords(field)}.`,
-    `Environment: ${variablesOf(field).join(", ")}.`,
-    ...(field.outsideFiles === true ? [] : [`Field: ${name}.`]),
-  ];
-  return tagged(
-    `\\fB${escaped(flagUsage(field))}\\fR${also}`,
-    [`${sentence(field.help)}.`, field.doc, ...places].join(" "),
-  );
-}
-
-const exitEntries = (): readonly string[] =>
-  Object.entries(exitTable).flatMap(([code, when]) => tagged(`\\fB${code}\\fR`, `${when}.`));
-
-const tagged = (tag: string, text: string): readonly string[] => [".TP", tag, paragraph(text)];
-
-const paragraph = (text: string): string => guarded(escaped(text.replaceAll("`", "")));
-
-const sentence = (text: string): string => paragraph(capitalised(text));
-
-/** Lines that start with a dot or a quote are requests in roff. */
-const guarded = (text: string): string => text.replace(/^([.'])/, "\\&$1");
-
+/** Lines that start with a dot or a quote are requests in roff, and a plain hyphen is no minus sign. */
 const escaped = (text: string): string =>
-  text.replaceAll("\\", "\\e").replaceAll("-", "\\-").replaceAll("…", "...");
+  text
+    .replaceAll("\\", "\\e")
+    .replaceAll("-", "\\-")
+    .replaceAll("…", "...")
+    .replace(/^([.'])/, "\\&$1");
