@@ -6,10 +6,8 @@ import { asIfOldEnough, type Prepared, readOnlyPass } from "../gc/prepare.ts";
 import type { ImagePlan, Plan, Purpose } from "../model/plan.ts";
 import { imageUsage, inUseOf } from "../policy/disk.ts";
 import type { Parts } from "../policy/facts.ts";
-import { compileKeepRules, unmatchedKeepRules } from "../policy/keep/keep.ts";
 import { layersOf } from "../policy/layers.ts";
 import type { ImageUsageReport } from "../report/disk-usage.ts";
-import { unmatchedWords } from "../report/keep.ts";
 import { humanDuration } from "../report/words.ts";
 import type { CommandContext } from "./command.ts";
 
@@ -22,7 +20,7 @@ export interface PlanRequest {
   /** Instead of the context's. */
   readonly config?: Config;
   /** Without a ledger, plans as if every image were old enough, and says so. */
-  readonly isFirstLook?: true;
+  readonly isFirstLook?: boolean;
   /** Whether to read the layers of all images, for commands that show them. */
   readonly allLayers?: boolean;
 }
@@ -30,17 +28,20 @@ export interface PlanRequest {
 /** Rejects if the runtime, a list or a stat fails. Opens no writer. */
 export async function planNode(
   context: CommandContext,
-  request: PlanRequest = {},
+  {
+    purpose = { kind: "periodic" },
+    parts = { containers: "all", images: true },
+    config = context.config,
+    allLayers = false,
+    isFirstLook = false,
+  }: PlanRequest = {},
 ): Promise<Prepared> {
-  const { config = context.config, allLayers = false, isFirstLook = false } = request;
-  const { purpose = { kind: "periodic" }, parts = { containers: "all", images: true } } = request;
   using node = await context.open.node(config);
   for (const notice of node.notices) context.note(notice);
   const pass = { purpose, parts, allLayers, evictions: true };
   const seen = await readOnlyPass(node.engine, pass, context.signal);
   const unmeasured = unmeasuredIn(seen.snapshot);
   if (unmeasured !== null) context.note(unmeasured.message);
-  noteUnmatched(context, seen, isFirstLook);
   const { isForgetful } = node.engine.policy;
   if (isForgetful)
     context.note("first seen and last used come from the ledger, which the kubelet's rules ignore");
@@ -51,17 +52,6 @@ export async function planNode(
     `no ledger yet, so every image is judged as if it were old enough; crigc gc would keep all of them for their first ${humanDuration(minimumAge)}`,
   );
   return asIfOldEnough(node.engine, seen);
-}
-
-/** A misspelt pattern keeps nothing: of the command line in any case, of files where the rules are shown. */
-function noteUnmatched(
-  { note }: CommandContext,
-  { snapshot: { keep, images } }: Prepared,
-  isOfFiles: boolean,
-): void {
-  const given = keep.rules.filter(({ source }) => isOfFiles || source === "--keep");
-  const unmatched = unmatchedKeepRules(compileKeepRules(given), images);
-  if (unmatched.length > 0) note(unmatchedWords(unmatched.map(({ pattern }) => pattern)));
 }
 
 /** Disk usage of images by their layers, for `crigc df` and the HTML report. */

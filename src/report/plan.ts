@@ -210,7 +210,7 @@ export function planTable(plan: PlanDocument, screen: Screen): string {
 }
 
 function nextWords({ images }: PlanDocument): string {
-  if (images !== null && images.blocks.length > 0) return "crigc doctor says what to do";
+  if (images !== null && images.blocks.length > 0) return "crigc doctor checks the node";
   return images === null || images.expectedRemovals > 0
     ? "crigc gc removes what would be removed; crigc explain REF shows the rules for one"
     : "crigc plan --all-unused shows all that may go; crigc explain REF shows the rules for one";

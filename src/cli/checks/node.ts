@@ -1,24 +1,21 @@
-/** Doctor's checks of an observation: runtime, filesystems, blocks, pods, owners, keep rules, and usage that no image explains. */
+/** Doctor's checks of an observation: runtime, filesystems, pods, owners, keep rules, and usage that no image explains. */
 
 import { faultsOf, runtimeOf } from "../../cri/runtimes.ts";
 import type { Prepared } from "../../gc/prepare.ts";
 import type { ImageLimits, Limits } from "../../model/limits.ts";
 import type { PodSourceState } from "../../model/plan.ts";
-import type { RemovalBlock } from "../../model/reason.ts";
 import type { WritableLayers } from "../../model/reports.ts";
 import type { Filesystem, Image, KeepRules, RuntimeInfo, Snapshot } from "../../model/snapshot.ts";
-import { duration } from "../../model/time.ts";
 import { ownership } from "../../policy/container/pods.ts";
 import { breakdownOf } from "../../policy/disk.ts";
 import { sandboxImageReason, sandboxNames } from "../../policy/image/protect.ts";
 import { compileKeepRules, unmatchedKeepRules } from "../../policy/keep/keep.ts";
 import { layersOf } from "../../policy/layers.ts";
-import { judgePressure, noPressure } from "../../policy/pressure/thresholds.ts";
 import { breakdownWords } from "../../report/disk-usage.ts";
 import { failed, ok, type Verdict, type Verdicts, warning } from "../../report/doctor.ts";
-import { imageBlock, podSourceWords } from "../../report/reasons.ts";
+import { podSourceWords } from "../../report/reasons.ts";
 import { present } from "../../report/terminal.ts";
-import { humanBytes, plural, shortId, spaceWords, usedPercent } from "../../report/words.ts";
+import { humanBytes, plural, shortId, spaceWords } from "../../report/words.ts";
 
 /** `written`: by containers, which some runtimes count among the images; `null`: unknown. */
 export function nodeChecks(
@@ -30,11 +27,7 @@ export function nodeChecks(
   return [
     ["runtime-version", runtimeCheck(snapshot.runtime)],
     ...snapshot.filesystems.map(
-      (it) =>
-        [`filesystem-${it.roles.join("-")}`, filesystemCheck(it, { limits, snapshot })] as const,
-    ),
-    ...(plan.images?.blocks ?? []).map(
-      (block) => [`block-${block.kind}`, blockCheck(block)] as const,
+      (it) => [`filesystem-${it.roles.join("-")}`, filesystemCheck(it)] as const,
     ),
     ["pod-source", plan.containers && podSourceCheck(plan.containers.podSource)],
     ["pod-specs", specCheck(snapshot)],
@@ -51,11 +44,8 @@ export function runtimeCheck(runtime: Pick<RuntimeInfo, "name" | "version">): Ve
   return ok(`no known faults in ${runtime.name} ${runtime.version}`);
 }
 
-function filesystemCheck(
-  filesystem: Filesystem,
-  { limits, snapshot }: { readonly limits: Limits; readonly snapshot: Snapshot },
-): Verdict {
-  const { roles, path, mountpoint, capacityBytes, availableBytes, unmeasured } = filesystem;
+function filesystemCheck(filesystem: Filesystem): Verdict {
+  const { path, mountpoint, capacityBytes, unmeasured } = filesystem;
   const where = path === mountpoint ? path : `${path} (mounted at ${mountpoint})`;
   if (unmeasured !== undefined) return failed(`nothing is removed for it: ${unmeasured}`);
   if (capacityBytes === 0n)
@@ -63,41 +53,7 @@ function filesystemCheck(
       `${where} reports a capacity of 0 bytes, so nothing is removed for it`,
       "check what is mounted there",
     );
-  const { highPercent } = limits.images;
-  const { filesystems } = snapshot;
-  // Soft thresholds too: a single check cannot tell for how long they were met.
-  const { met } = judgePressure({
-    filesystems,
-    limits: limits.pressure,
-    state: noPressure,
-    uptime: duration(0n),
-  });
-  const signals = met
-    .filter((it) => it.filesystem.device === filesystem.device)
-    .map(({ threshold }) => threshold.signal);
-  const over = present([
-    roles.includes("imagefs") &&
-      usedPercent(capacityBytes, availableBytes) >= highPercent &&
-      `at or over the high threshold of ${highPercent}%`,
-    signals.length > 0 && `past the eviction threshold of ${signals.join(", ")}`,
-  ]);
-  const figures = `${where}: ${spaceWords(filesystem)}`;
-  if (over.length === 0) return ok(figures);
-  return warning(
-    `${figures}, ${over.join(" and ")}`,
-    roles.includes("imagefs")
-      ? "crigc plan shows what would be removed; crigc gc removes it now"
-      : "no image is on it: free other data there",
-  );
-}
-
-/** `null`: reported by another check. */
-function blockCheck(block: RemovalBlock): Verdict | null {
-  if (block.kind === "keep-rules-invalid" || block.kind === "invalid-capacity") return null;
-  const text = imageBlock.text(block);
-  if (block.kind === "usage-unknown")
-    return failed(text, "check the runtime; nothing is removed until this is known");
-  return warning(text);
+  return ok(`${where}: ${spaceWords(filesystem)}`);
 }
 
 function podSourceCheck(state: PodSourceState): Verdict {

@@ -62,7 +62,6 @@ async function verdictsOn(context: CommandContext, config: Config): Promise<Verd
     ["state-directory", directoryCheck({ ...directory, failure: open.state(config).failure })],
     ["keep-rules", keepCheck(await open.keepRules(config), snapshot?.images ?? null)],
     ...kubeletChecks(machine.kubelet(), config, images),
-    ["agent", await agentCheck(context, config)],
   ];
 }
 
@@ -134,14 +133,4 @@ export function directoryCheck({
       "free space on its filesystem",
     );
   return ok(`${path} is writable, ${room} left`);
-}
-
-async function agentCheck({ open }: CommandContext, config: Config): Promise<Verdict> {
-  try {
-    await open.askAgent(config, "/status");
-    return ok("running; crigc status shows it");
-  } catch (thrown) {
-    if (!(thrown instanceof HostError)) throw thrown;
-    return warning(`${thrown.message}; without an agent, only crigc gc removes anything`);
-  }
 }

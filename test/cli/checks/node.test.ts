@@ -4,11 +4,9 @@ import { expect, test } from "bun:test";
 
 import { keepCheck, nodeChecks, runtimeCheck } from "../../../src/cli/checks/node.ts";
 import { containerId, podUid } from "../../../src/model/ids.ts";
-import type { Limits, Threshold } from "../../../src/model/limits.ts";
-import type { HoldState } from "../../../src/model/pass.ts";
+import type { Limits } from "../../../src/model/limits.ts";
 import type { WritableLayers } from "../../../src/model/reports.ts";
 import type { KeepRules, Snapshot } from "../../../src/model/snapshot.ts";
-import { duration } from "../../../src/model/time.ts";
 import type { Facts } from "../../../src/policy/facts.ts";
 import { defaultPolicy } from "../../../src/policy/policy.ts";
 import { metTargets } from "../../../src/policy/pressure/thresholds.ts";
@@ -22,7 +20,6 @@ import {
   aSnapshot,
   defaultLimits,
   GIB,
-  NOW,
 } from "../../support/build/values.ts";
 
 /** `warning: the message (the advice)`. */
@@ -43,16 +40,10 @@ const calm: Partial<Snapshot> = {
 interface Node {
   readonly seen?: Partial<Snapshot>;
   readonly limits?: Limits;
-  readonly hold?: HoldState;
   readonly written?: WritableLayers | null;
 }
 
-function checks({
-  seen = {},
-  limits = defaultLimits,
-  hold = { kind: "none" },
-  written = new Map(),
-}: Node = {}) {
+function checks({ seen = {}, limits = defaultLimits, written = new Map() }: Node = {}) {
   const snapshot = aSnapshot({ ...calm, ...seen });
   const facts: Facts = {
     snapshot,
@@ -60,7 +51,7 @@ function checks({
     limits,
     purpose: { kind: "periodic" },
     parts: { containers: "all", images: true },
-    hold,
+    hold: { kind: "none" },
     pressureTargets: metTargets({
       limits: limits.pressure,
       filesystems: snapshot.filesystems,
@@ -77,14 +68,6 @@ function checks({
 const foreignWeb = aContainer("web", { podUid: podUid(""), imageId: app.id });
 const foreign = { sandboxes: [aSandbox("a", { podUid: podUid("") })], containers: [foreignWeb] };
 const collectForeign = { ...defaultLimits.containers, collectForeign: true };
-const evictions = (["nodefs.available", "nodefs.inodesFree", "imagefs.available"] as const).map(
-  (signal): Threshold => ({
-    signal,
-    grace: duration(0n),
-    minimumReclaim: null,
-    amount: { kind: "fraction", value: signal === "imagefs.available" ? 0.15 : 0.1 },
-  }),
-);
 const disk = (change: Parameters<typeof aFilesystem>[0]) => ({
   filesystems: [aFilesystem(change)],
 });
@@ -92,39 +75,6 @@ const disk = (change: Parameters<typeof aFilesystem>[0]) => ({
 const largeStore = disk({ availableBytes: 60n * GIB, imageUsedBytes: 40n * GIB });
 
 const nodes: Readonly<Record<string, Node>> = {
-  "over its high threshold": { seen: disk({ availableBytes: 10n * GIB }) },
-  "whose containers are on a disk of their own that is full": {
-    seen: {
-      filesystems: [
-        aFilesystem({ roles: ["imagefs"], device: "8:2" }),
-        aFilesystem({ roles: ["nodefs"], device: "8:3" }),
-        aFilesystem({ roles: ["containerfs"], availableBytes: GIB, inodesFree: 1n }),
-      ],
-    },
-    limits: { ...defaultLimits, pressure: { ...defaultLimits.pressure, thresholds: evictions } },
-  },
-  "whose images are on a disk past its eviction threshold": {
-    seen: disk({ availableBytes: 12n * GIB }),
-    limits: { ...defaultLimits, pressure: { ...defaultLimits.pressure, thresholds: evictions } },
-  },
-  "whose images are on a disk past a soft eviction threshold": {
-    seen: disk({ availableBytes: 18n * GIB }),
-    limits: {
-      ...defaultLimits,
-      pressure: {
-        ...defaultLimits.pressure,
-        thresholds: evictions.map((it) => ({
-          ...it,
-          grace: duration(60_000_000_000n),
-          amount: { kind: "fraction" as const, value: 0.2 },
-        })),
-      },
-    },
-  },
-  "with too many images and a disk that other data fill": {
-    seen: disk({ availableBytes: 3n * GIB, imageUsedBytes: 4n * GIB }),
-    limits: { ...defaultLimits, images: { ...defaultLimits.images, storeBudgetBytes: 1n } },
-  },
   "whose root directory could not be measured": {
     seen: {
       filesystems: [
@@ -139,9 +89,6 @@ const nodes: Readonly<Record<string, Node>> = {
     },
   },
   "of capacity 0": { seen: disk({ capacityBytes: 0n, availableBytes: 0n }) },
-  "whose images in use are unknown": {
-    seen: { containers: [aContainer("web", { imageName: "registry.example/x:1" })] },
-  },
   "where everything is foreign": { seen: foreign },
   "whose foreign containers are collected": {
     seen: foreign,
@@ -194,7 +141,6 @@ const nodes: Readonly<Record<string, Node>> = {
     seen: largeStore,
     written: null,
   },
-  "on hold": { hold: { kind: "held", until: NOW, since: NOW, reason: "swap" } },
 };
 
 test("doctor says of each node what is wrong and what to do", () => {

@@ -6,7 +6,7 @@ import { join } from "node:path";
 
 import { directoryCheck, socketCheck } from "../../../src/cli/commands/doctor.ts";
 import type { Openers, SocketFact } from "../../../src/engine/openers.ts";
-import { HostError, RuntimeError } from "../../../src/model/errors.ts";
+import { RuntimeError } from "../../../src/model/errors.ts";
 import type { DirectoryFact } from "../../../src/node/directories.ts";
 import type { Verdict } from "../../../src/report/doctor.ts";
 import { read } from "../../state/fixture.ts";
@@ -40,8 +40,6 @@ interface Machine {
   /** A state directory. */
   readonly state?: string;
   readonly userId?: number;
-  /** What the agent answers; absent: none runs. */
-  readonly agent?: string;
 }
 
 const state = scratch();
@@ -66,10 +64,6 @@ async function doctor(machine: Machine = {}) {
       node: machine.node ?? wellNode,
       state: () => read(machine.state ?? state).reader,
       keepRules: async () => ({ rules: [], problems: [] }),
-      askAgent: async () => {
-        if (machine.agent !== undefined) return machine.agent;
-        throw new HostError("http", "socket not found");
-      },
       machine: () => ({
         sockets: async () => machine.sockets ?? [answering],
         directory: () => machine.directory ?? room,
@@ -151,11 +145,11 @@ test("doctor says which sockets answer, and whether run and gc have exactly one"
   }).toMatchSnapshot();
 });
 
-test("doctor warns a user who is not root, and of an agent that does not answer", async () => {
+test("doctor warns a user who is not root", async () => {
   const found = async (machine: Machine) => {
     const { checks } = await doctor(machine);
     return Object.fromEntries(checks.map(({ name, result }) => [name, result]));
   };
-  expect(await found({ agent: "{}" })).toMatchObject({ user: "ok", agent: "ok" });
-  expect(await found({ userId: 1000 })).toMatchObject({ user: "warning", agent: "warning" });
+  expect(await found({})).toMatchObject({ user: "ok" });
+  expect(await found({ userId: 1000 })).toMatchObject({ user: "warning" });
 });

@@ -68,13 +68,6 @@ describe("keep list", () => {
   });
 });
 
-test("a pattern of the command line that matches nothing is reported at once", async () => {
-  const keep = { ...rulesOf("gone\n"), rules: [{ pattern: "mispelt", source: "--keep" }] };
-  const { node } = openNodeOf({ snapshot: { images: [app], keep } });
-  const { stderr } = await crigc(["plan", "--keep", "mispelt"], { open: { node } });
-  expect(stderr).toContain("1 keep rule matches no image on this node: mispelt");
-});
-
 interface Surroundings {
   readonly text?: string | null;
   readonly stamp?: string;
