@@ -103,7 +103,7 @@ describe.each(configurations)("the configuration in %s", (_, text) => {
 
 test("the configurations that are shown are found", () => {
   expect(configurations.map(([page]) => page)).toEqual(
-    expect.arrayContaining(["docs/configuration.md", "docs/quick-start.md"]),
+    expect.arrayContaining(["docs/configuration.md", "docs/kubernetes.md"]),
   );
 });
 
