@@ -12,11 +12,11 @@ import {
 } from "../engine/owner.ts";
 import { ConfigError, HostError, messageOf, RuntimeError } from "../model/errors.ts";
 import { timer, wallClock } from "../node/clock.ts";
-import { holderWords, type Lock, type LockWait } from "../node/lock.ts";
+import { holderWords, isSameSocket, type Lock, type LockWait } from "../node/lock.ts";
 import { shrinkOnceSettled } from "../node/process.ts";
 import { CommandServer } from "./commands.ts";
 import { Agent } from "./loops.ts";
-import { type Attached, StatusServer } from "./status-server.ts";
+import { StatusServer } from "./status-server.ts";
 
 const RETRY_FIRST_MS = 1_000;
 const RETRY_LONGEST_MS = 30_000;
@@ -41,10 +41,10 @@ class AgentProcess {
   readonly #opened = new AsyncDisposableStack();
   readonly #log: Log;
   readonly #commands: CommandServer;
+  /** Of the runtime; `null`: not connected yet. */
+  #endpoint: string | null = null;
   /** `null` until this agent holds the node and is connected. */
   #owner: ((progressed: () => void) => Owner) | null = null;
-  /** Why it is not yet. */
-  #waits: Error = new RuntimeError("unreachable", "the agent is starting; try again");
 
   constructor(run: AgentRun, world: ProcessWorld) {
     this.#run = run;
@@ -53,8 +53,9 @@ class AgentProcess {
     this.#commands = new CommandServer({
       version: world.build.version,
       run: run.command,
+      holds: (endpoint) => this.#holds(endpoint),
       owner: (progressed) => {
-        if (this.#owner === null) throw this.#waits;
+        if (this.#owner === null) throw this.#whyNotYet();
         return this.#owner(progressed);
       },
       stop: run.signal,
@@ -76,13 +77,14 @@ class AgentProcess {
       `crigc ${this.#world.build.version} starting${config.values.dryRun ? ", dry run: nothing is removed" : ""}`,
     );
     for (const warning of config.warnings) this.#log.warning(warning);
-    await this.#statusServer.listen();
+    this.#statusServer.listen();
     this.#opened.defer(() => this.#statusServer.close());
     try {
       // A second agent ends before it touches anything of the first one.
       await this.#lock((wait) => lockState(config, wait));
       const connected = await this.#connected();
       if (connected === null) return;
+      this.#endpoint = connected.endpoint;
       this.#opened.defer(() => connected.runtime.close());
       await this.#lock((wait) => lockRuntime(connected.endpoint, wait));
       await this.#runWith(connected, signal);
@@ -105,20 +107,9 @@ class AgentProcess {
     this.#opened.defer(close);
     const agent = new Agent(engine, config);
     this.#statusServer.attach({ agent, engine, recorder });
-    if (!config.values.dryRun) this.#serve({ engine, recorder, agent }, connected);
-    shrinkOnceSettled();
-    await agent.run(signal);
-    this.#log.info(0, "crigc stopping on request");
-    await this.#commands.ended();
-  }
-
-  /** From here on commands run in this agent. */
-  #serve(
-    { agent, engine: { journal, memory, passes }, recorder }: Attached,
-    { endpoint }: Connected,
-  ): void {
+    const { journal, memory, passes } = engine;
     this.#owner = (progressed) => ({
-      endpoint,
+      endpoint: connected.endpoint,
       memory,
       passes,
       recorder,
@@ -130,50 +121,58 @@ class AgentProcess {
       }),
       turn: (wait) => agent.turn(wait),
     });
+    shrinkOnceSettled();
+    await agent.run(signal);
+    this.#log.info(0, "crigc stopping on request");
+    await this.#commands.ended();
+  }
+
+  /** A dry run holds nothing. An agent that has not found its runtime yet may be about to find the named one. */
+  #holds(named: string | null): boolean {
+    const { dryRun, containerRuntimeEndpoint } = this.#run.config.values;
+    const ours = this.#endpoint ?? containerRuntimeEndpoint;
+    return !dryRun && (named === null || ours === null || isSameSocket(named, ours));
+  }
+
+  /** Why it runs no commands yet. */
+  #whyNotYet(): Error {
+    const { waits } = this.#statusServer;
+    if (waits instanceof HostError) return new HostError("lock", `${waits.message}; try again`);
+    const what =
+      waits === null ? "is starting; try again" : `waits for the runtime: ${waits.message}`;
+    return new RuntimeError("unreachable", `the agent ${what}`);
   }
 
   /** Tries until the runtime answers, and logs each failure once; `null`: stopped first. */
   async #connected(): Promise<Connected | null> {
     const { config, signal } = this.#run;
-    let pauseMs = RETRY_FIRST_MS;
-    while (!signal.aborted) {
+    for (let pauseMs = RETRY_FIRST_MS; ; pauseMs = Math.min(pauseMs * 2, RETRY_LONGEST_MS)) {
       try {
         const connected = await connect(config);
-        if (signal.aborted) {
-          connected.runtime.close();
-          return null;
-        }
         this.#log.success("connect", "Connecting to the runtime");
         this.#log.info(1, `connected to the runtime at ${connected.endpoint}`);
         return connected;
       } catch (thrown) {
         if (isPermanent(thrown)) throw thrown;
-        this.#statusServer.unreachable(messageOf(thrown));
-        const message = `the agent waits for the runtime: ${messageOf(thrown)}`;
-        if (!this.#run.config.values.dryRun) this.#waits = new RuntimeError("unreachable", message);
+        this.#statusServer.waits = new RuntimeError("unreachable", messageOf(thrown));
         this.#log.failure("connect", `${messageOf(thrown)}; trying again in ${pauseMs / 1000} s`);
         await timer.sleep(pauseMs, signal);
-        pauseMs = Math.min(pauseMs * 2, RETRY_LONGEST_MS);
+        if (signal.aborted) return null;
       }
     }
-    return null;
   }
 
   /** Waits for commands that hold the node; a dry run holds nothing. Throws `HostError` `lock` beside another agent. */
   async #lock(take: (wait: LockWait) => Promise<Lock>): Promise<void> {
-    if (this.#run.config.values.dryRun) {
-      this.#waits = new HostError("lock", "the agent is a dry run and runs no commands");
-      return;
-    }
+    if (this.#run.config.values.dryRun) return;
     const onHeld: LockWait["onHeld"] = (holder) => {
       const message = `the agent waits for ${holderWords(holder)}, which holds the node`;
       this.#log.info(0, message);
-      this.#statusServer.waiting(message);
-      this.#waits = new HostError("lock", `${message}; try again`);
+      this.#statusServer.waits = new HostError("lock", message);
     };
     const lock = await take({ waitMs: Infinity, signal: this.#run.signal, onHeld });
     this.#opened.defer(() => lock.release());
-    this.#statusServer.waiting(null);
+    this.#statusServer.waits = null;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -21,19 +21,24 @@ const HELD_BYTES_MAX = 64 << 20;
 /** How long a client may take to read the rest after the command has ended. */
 const REST_MS = 30_000;
 
+/** What the client sends. */
 const Body = v.object({
-  id: v.pipe(v.string(), v.regex(/^[\w-]{1,64}$/)),
+  id: v.pipe(v.string(), v.regex(/^[\w-]+$/)),
+  /** The runtime that the caller names; `null`: any. */
+  endpoint: v.nullable(v.string()),
   argv: v.array(v.string()),
-  width: v.optional(v.nullable(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1000)))),
+  width: v.nullable(v.pipe(v.number(), v.integer(), v.minValue(1))),
   colour: v.optional(v.boolean(), false),
   unicode: v.optional(v.boolean(), false),
-  user: v.optional(v.pipe(v.string(), v.maxLength(64)), "unknown"),
+  user: v.string(),
 });
 type CommandBody = v.InferOutput<typeof Body>;
 
 export interface CommandServerOptions {
   readonly version: string;
   readonly run: RunCommand;
+  /** Whether the agent holds, or is about to hold, the runtime that a caller names; `null`: any. */
+  readonly holds: (endpoint: string | null) => boolean;
   /** Throws what the command then ends with. `progressed` is called for each step and removal. */
   readonly owner: (progressed: () => void) => Owner;
   /** Aborts when the agent stops. */
@@ -43,7 +48,8 @@ export interface CommandServerOptions {
 
 interface RunningCommand {
   readonly name: string;
-  readonly abort: () => void;
+  /** Ends the command after its removal in flight. */
+  readonly end: AbortController;
   readonly done: Promise<void>;
   /** When it last printed, ended a step or removed something. */
   progressNs: bigint;
@@ -59,36 +65,27 @@ export class CommandServer {
 
   /** `POST /commands` begins a command, `DELETE /commands/ID` ends it. */
   async answer(request: IncomingMessage, response: ServerResponse, path: string): Promise<void> {
+    const refuse = (status: number, why: string): void => respond(response, plain(status, why));
     const [, id] = /^\/commands\/([\w-]+)$/.exec(path) ?? [];
     if (request.method === "DELETE" && id !== undefined) {
-      const running = this.#running.get(id);
-      running?.abort();
-      return reject(
-        response,
-        running === undefined ? 404 : 200,
-        running === undefined ? "unknown command\n" : "ending\n",
-      );
+      this.#running.get(id)?.end.abort();
+      return respond(response, plain(200, "ending\n"));
     }
     if (request.method !== "POST" || path !== "/commands")
-      return reject(
-        response,
-        405,
-        "unsupported method; use POST /commands or DELETE /commands/ID\n",
-      );
+      return refuse(405, "unsupported method; use POST /commands or DELETE /commands/ID\n");
     const body = await bodyOf(request);
-    if (body === null)
-      return reject(response, 400, "invalid request: expected id and argv as JSON\n");
-    const { version, stop } = this.#options;
-    const theirs = request.headers[VERSION_HEADER] ?? version;
+    const { version, stop, holds } = this.#options;
+    const { [VERSION_HEADER]: theirs = "unknown" } = request.headers;
     if (theirs !== version)
-      return reject(response, 409, `the running agent is ${version}; restart it\n`);
-    if (stop.aborted) return reject(response, 503, "the agent is stopping\n");
-    if (this.#running.size >= COMMANDS_MAX || this.#running.has(body.id))
-      return reject(
-        response,
-        503,
-        `the agent already runs ${this.#running.size} commands; try again\n`,
+      return refuse(
+        409,
+        `the running agent is ${version}, this is ${String(theirs)}; restart the agent\n`,
       );
+    if (body === null) return refuse(400, "invalid request: expected a command line as JSON\n");
+    if (!holds(body.endpoint)) return respond(response, plain(200, '{"exit":null}\n'));
+    if (stop.aborted) return refuse(503, "the agent is stopping\n");
+    if (this.#running.size >= COMMANDS_MAX || this.#running.has(body.id))
+      return refuse(503, `the agent already runs ${this.#running.size} commands; try again\n`);
     this.#begin(body, response);
   }
 
@@ -106,39 +103,49 @@ export class CommandServer {
     await Promise.all(Array.from(this.#running.values(), ({ done }) => done));
   }
 
-  #begin(body: CommandBody, response: ServerResponse): void {
-    const { id, argv, width = null, colour, unicode, user } = body;
+  #begin({ id, argv, user, width, colour, unicode }: CommandBody, response: ServerResponse): void {
+    const end = new AbortController();
     const gone = new AbortController();
+    response.on("close", () => gone.abort());
     const { promise: done, resolve } = Promise.withResolvers<void>();
     const running: RunningCommand = {
       name: argv[0] ?? "",
-      abort: () => gone.abort(),
+      end,
       done,
       progressNs: timer.monotonicNs(),
     };
     this.#running.set(id, running);
     const progressed = (): void => void (running.progressNs = timer.monotonicNs());
-    const stream = new LineStream(response, () => gone.abort());
+    const send = (line: object): void => {
+      if (gone.signal.aborted) return;
+      response.write(`${JSON.stringify(line)}\n`);
+      if (response.writableLength > HELD_BYTES_MAX) response.destroy();
+    };
     const say = (line: object): void => {
       progressed();
-      stream.write(line);
+      send(line);
     };
-    const beat = setInterval(() => stream.write({}), BEAT_MS);
+    response.writeHead(200, { "content-type": "application/x-ndjson", connection: "close" });
+    // The client waits for a sign that it was accepted.
+    send({});
+    const beat = setInterval(() => send({}), BEAT_MS);
     void this.#run({
       argv,
       screen: { width, colour, unicode },
       user,
-      signal: AbortSignal.any([gone.signal, this.#options.stop]),
+      signal: AbortSignal.any([end.signal, gone.signal, this.#options.stop]),
       stdout: (text) => say({ out: text }),
       stderr: (text) => say({ err: text }),
       owner: () => this.#options.owner(progressed),
-    })
-      .then((code) => {
-        clearInterval(beat);
-        this.#running.delete(id);
-        return stream.end({ exit: code });
-      })
-      .finally(resolve);
+    }).then(async (exit) => {
+      clearInterval(beat);
+      say({ exit });
+      response.end();
+      await timer.sleep(REST_MS, gone.signal);
+      response.destroy();
+      this.#running.delete(id);
+      resolve();
+    });
   }
 
   async #run(request: CommandRequest): Promise<number> {
@@ -152,46 +159,6 @@ export class CommandServer {
   }
 }
 
-/** `lost` is called once if the client goes away, or does not read. */
-class LineStream {
-  readonly #response: ServerResponse;
-  readonly #lost: () => void;
-  #isOver = false;
-
-  constructor(response: ServerResponse, lost: () => void) {
-    this.#response = response;
-    this.#lost = lost;
-    response.writeHead(200, { "content-type": "application/x-ndjson", connection: "close" });
-    response.on("close", () => this.#close());
-    // The client waits for a sign that it was accepted.
-    this.write({});
-  }
-
-  write(line: object): void {
-    if (this.#isOver) return;
-    this.#response.write(`${JSON.stringify(line)}\n`);
-    if (this.#response.writableLength > HELD_BYTES_MAX) this.#response.destroy();
-  }
-
-  /** Resolves once the client has read it, or has had time to. */
-  async end(line: object): Promise<void> {
-    if (this.#isOver) return;
-    this.write(line);
-    const read = Promise.withResolvers<void>();
-    this.#response.on("close", () => read.resolve());
-    this.#response.end();
-    const patience = setTimeout(() => this.#response.destroy(), REST_MS);
-    await read.promise;
-    clearTimeout(patience);
-  }
-
-  #close(): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    this.#lost();
-  }
-}
-
 /** `null`: invalid or too long. */
 async function bodyOf(request: IncomingMessage): Promise<CommandBody | null> {
   try {
@@ -202,6 +169,3 @@ async function bodyOf(request: IncomingMessage): Promise<CommandBody | null> {
     return null;
   }
 }
-
-const reject = (response: ServerResponse, status: number, body: string): void =>
-  respond(response, plain(status, body));

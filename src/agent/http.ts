@@ -5,9 +5,9 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { connect, type Socket } from "node:net";
 
 import type { Log } from "../engine/log.ts";
-import { HostError, messageOf } from "../model/errors.ts";
+import { messageOf } from "../model/errors.ts";
 import { timer } from "../node/clock.ts";
-import { codeOf, socketFiles } from "../node/files.ts";
+import { codeOf, hostError, socketFiles } from "../node/files.ts";
 import { printedJson } from "../report/document.ts";
 import { statusDocument, type StatusReport, statusTable } from "../report/status.ts";
 import { clean, type Screen } from "../report/terminal.ts";
@@ -22,122 +22,90 @@ export interface HttpServer {
   /** Whether clients still reach it: its file may have been deleted or replaced. */
   isReachable(): boolean;
   /** Closes all connections and removes the socket's file. */
-  close(): Promise<void>;
+  close(): void;
 }
 
 export interface HttpOptions {
   /** Must not wait: only slow clients hold a connection. */
   readonly answer: (request: HttpRequest) => HttpResponse;
   /** Takes requests for `/commands`, whose connections may stay open. */
-  readonly commands?: (
-    request: IncomingMessage,
-    response: ServerResponse,
-    path: string,
-  ) => Promise<void>;
+  readonly commands?: {
+    answer(request: IncomingMessage, response: ServerResponse, path: string): Promise<void>;
+  };
   readonly onError: (message: string) => void;
 }
 
-/** Throws `HostError` of kind `http` if another program uses the address, or the path is not a socket. */
+/** Throws `HostError` of kind `http` if it cannot listen there, or another program does. */
 export async function serve(address: HttpAddress, options: HttpOptions): Promise<HttpServer> {
   const path = "path" in address ? address.path : null;
-  const what =
-    "path" in address
-      ? `the control socket ${address.path}`
-      : `the metrics address ${address.host}:${address.port}`;
-  if (path !== null) await removeStaleSocket(path);
-  const connections = new Set<Socket>();
-  const lasting = new Set<Socket>();
-  const server = limitedServer({ connections, lasting }, options);
-  try {
-    server.listen(address);
-    await once(server, "listening");
-  } catch (error) {
-    throw httpError(
-      `cannot listen on ${what}`,
-      error,
-      "use a free address that this user may open",
-    );
-  }
+  const server = limitedServer(options);
   const identity = (): string | null => (path === null ? null : socketFiles.identityOf(path));
   try {
+    if (path !== null) await removeStaleSocket(path);
+    server.listen(address);
+    await once(server, "listening");
     if (path !== null) socketFiles.restrict(path);
   } catch (error) {
-    server.close();
-    throw httpError(`cannot restrict ${what} to its owner`, error, "set another --run-dir");
+    if (server.listening) server.close();
+    const [where, advice] =
+      "path" in address
+        ? [address.path, "stop what listens there, or set another --run-dir"]
+        : [`${address.host}:${address.port}`, "use a free address that this user may open"];
+    throw hostError("http", error, (why) => `cannot listen on ${where}: ${why}; ${advice}`);
   }
   const ours = identity();
   const bound = server.address();
   return {
     port: typeof bound === "object" ? (bound?.port ?? null) : null,
     isReachable: () => identity() === ours,
-    close: async () => {
+    close: () => {
       const found = identity();
       // Closing it would make Bun delete the file that replaced this socket.
       if (found !== null && found !== ours) return void server.unref();
-      for (const socket of [...connections, ...lasting]) socket.destroy();
-      if (!server.listening) return;
+      server.closeAllConnections();
       server.close();
-      await once(server, "close");
     },
   };
 }
 
 /** Limit of a head; a scraper sends some 300 bytes. */
 const HEAD_BYTES_MAX = 8 * 1024;
-/** Maximum lifetime of a connection, active or not. */
+/** Maximum lifetime of a connection without a command, active or not. */
 const CONNECTION_MS = 10_000;
-/** Per listener. A scraper uses one, for milliseconds; collection needs the other descriptors. */
+/** Of these. A scraper uses one, for milliseconds; collection needs the other descriptors. */
 const CONNECTIONS_MAX = 16;
 
 /** One request per connection. If too many are open, the oldest is closed for the new one. */
-function limitedServer(
-  { connections, lasting }: Readonly<Record<"connections" | "lasting", Set<Socket>>>,
-  options: HttpOptions,
-): Server {
-  const expiries = new WeakMap<Socket, ReturnType<typeof setTimeout>>();
+function limitedServer(options: HttpOptions): Server {
+  const limited = new Set<Socket>();
   const server = createServer({ maxHeaderSize: HEAD_BYTES_MAX }, (request, response) => {
     const path = (request.url ?? "").replace(/\?.*$/s, "");
-    if (options.commands !== undefined && /^\/commands(?:\/|$)/.test(path)) {
-      const { socket } = request;
-      const stays = (): void => {
-        clearTimeout(expiries.get(socket));
-        connections.delete(socket);
-        lasting.add(socket);
-        socket.once("close", () => lasting.delete(socket));
-      };
-      // Until its body is here, it may be one that sends nothing.
-      request.once("end", stays);
-      options.commands(request, response, path).catch((thrown: unknown) => {
-        options.onError(`cannot answer a request: ${messageOf(thrown)}`);
-        response.destroy();
-      });
-      return;
-    }
-    respond(response, answerTo(request, options), request.method === "HEAD");
+    if (options.commands === undefined || !/^\/commands(?:\/|$)/.test(path))
+      return respond(response, answerTo(request, options));
+    // Until its body is here, it may be one that sends nothing.
+    request.once("end", () => limited.delete(request.socket));
+    options.commands.answer(request, response, path).catch((thrown: unknown) => {
+      options.onError(`cannot answer a request: ${messageOf(thrown)}`);
+      response.destroy();
+    });
   });
+  const drop = (socket: Socket): void => void (limited.delete(socket) && socket.destroy());
   return server.on("connection", (socket) => {
-    const expiry = setTimeout(() => socket.destroy(), CONNECTION_MS);
-    expiries.set(socket, expiry);
+    limited.add(socket);
+    const expiry = setTimeout(() => drop(socket), CONNECTION_MS);
     socket.once("close", () => {
       clearTimeout(expiry);
-      connections.delete(socket);
+      limited.delete(socket);
     });
-    const [oldest] = connections;
-    connections.add(socket);
-    if (connections.size <= CONNECTIONS_MAX || oldest === undefined) return;
-    connections.delete(oldest);
-    oldest.destroy();
+    const [oldest] = limited;
+    if (limited.size > CONNECTIONS_MAX && oldest !== undefined) drop(oldest);
   });
 }
 
-export function respond(
-  response: ServerResponse,
-  { status, headers, body }: HttpResponse,
-  isHead = false,
-): void {
+export function respond(response: ServerResponse, { status, headers, body }: HttpResponse): void {
   const length = Buffer.byteLength(body);
   response.writeHead(status, { ...headers, "content-length": length, connection: "close" });
-  response.end(isHead ? "" : body);
+  response.end(body);
 }
 
 function answerTo({ method = "", url: target = "" }: IncomingMessage, options: HttpOptions) {
@@ -152,39 +120,16 @@ function answerTo({ method = "", url: target = "" }: IncomingMessage, options: H
   }
 }
 
-const httpError = (failure: string, cause: unknown, advice: string): HostError =>
-  new HostError("http", `${failure}: ${messageOf(cause)}; ${advice}`, { cause });
-
-/** A socket without a listener was left by a killed agent; anything else is left alone. */
-async function removeStaleSocket(path: string): Promise<void> {
-  const taken = (why: string): HostError =>
-    new HostError(
-      "http",
-      `cannot open the control socket ${path}: ${why}, or set another --run-dir`,
-    );
-  try {
-    const kind = socketFiles.kindOf(path);
-    if (kind === "absent") return;
-    if (kind === "other") throw taken("it is not a socket; remove it");
-    if (await hasListener(path)) throw taken("another program listens on it; stop that program");
-    socketFiles.remove(path);
-  } catch (error) {
-    if (error instanceof HostError) throw error;
-    throw httpError(`cannot check the control socket ${path}`, error, "set another --run-dir");
-  }
-}
-
 const PROBE_MS = 1000;
 
-/** Assumes a listener unless the connection is refused. */
-async function hasListener(path: string): Promise<boolean> {
+/** A socket that refuses connections was left by a killed agent; anything else is left alone. */
+async function removeStaleSocket(path: string): Promise<void> {
+  if (socketFiles.kindOf(path) !== "socket") return;
   const socket = connect(path);
-  socket.on("error", () => undefined);
   try {
     await once(socket, "connect", { signal: AbortSignal.timeout(PROBE_MS) });
-    return true;
   } catch (thrown) {
-    return codeOf(thrown) !== "ECONNREFUSED";
+    if (codeOf(thrown) === "ECONNREFUSED") socketFiles.remove(path);
   } finally {
     socket.destroy();
   }
@@ -198,38 +143,32 @@ export interface Listener {
   readonly name: string;
   readonly open: () => Promise<HttpServer>;
   readonly log: Log;
+  readonly stop: AbortSignal;
 }
 
-/** Opens it now, and again while that fails or whenever its socket was deleted. Logs what fails; resolves to `close`. */
-export async function keepOpen({ name, open, log }: Listener): Promise<() => Promise<void>> {
+/** Opens it, and again while that fails or once its socket was deleted, until `stop` aborts. Logs what fails. */
+export async function keepOpen(listener: Listener): Promise<void> {
   let server: HttpServer | null = null;
-  const stop = new AbortController();
-  const reopen = async (): Promise<void> => {
-    try {
-      if (server?.isReachable() === true) return;
-      if (server !== null) log.warning(`the ${name} was deleted; crigc opens it again`);
-      await server?.close();
-      server = null;
-      server = await open();
-      log.success(`listen ${name}`, `Opening the ${name}`);
-    } catch (thrown) {
-      const message = `${messageOf(thrown)}; the agent continues without it and keeps trying`;
-      log.failure(`listen ${name}`, message);
-    }
-  };
-  const looking = async (): Promise<void> => {
-    while (!stop.signal.aborted) {
-      await timer.sleep(LOOK_MS, stop.signal);
-      if (!stop.signal.aborted) await reopen();
-    }
-  };
-  await reopen();
-  const ended = looking();
-  return async () => {
-    stop.abort();
-    await ended;
-    await server?.close();
-  };
+  while (!listener.stop.aborted) {
+    server = await reopened(server, listener);
+    await timer.sleep(LOOK_MS, listener.stop);
+  }
+  server?.close();
+}
+
+async function reopened(server: HttpServer | null, { name, open, log }: Listener) {
+  try {
+    if (server?.isReachable() === true) return server;
+    if (server !== null) log.warning(`the ${name} was deleted; crigc opens it again`);
+    server?.close();
+    const opened = await open();
+    log.success(`listen ${name}`, `Opening the ${name}`);
+    return opened;
+  } catch (thrown) {
+    const message = `${messageOf(thrown)}; the agent continues without it and keeps trying`;
+    log.failure(`listen ${name}`, message);
+    return null;
+  }
 }
 
 export interface HealthCheck {

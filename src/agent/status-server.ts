@@ -6,6 +6,7 @@ import { CONTROL_SOCKET } from "../engine/client.ts";
 import type { Log } from "../engine/log.ts";
 import type { ProcessWorld } from "../engine/owner.ts";
 import type { Engine } from "../gc/ports.ts";
+import { HostError, RuntimeError } from "../model/errors.ts";
 import type { Event, Pass } from "../model/pass.ts";
 import { type Duration, type Instant, toMs, uptimeSince } from "../model/time.ts";
 import { hostAndPort } from "../model/values.ts";
@@ -18,8 +19,8 @@ import type { CommandServer } from "./commands.ts";
 import {
   answered,
   type HealthCheck,
-  type HttpAddress,
   type HttpProviders,
+  type HttpRequest,
   keepOpen,
   serve,
   type Surface,
@@ -46,48 +47,38 @@ export interface StatusServerOptions {
 export class StatusServer implements HttpProviders {
   readonly #options: StatusServerOptions;
   readonly #metrics = new Metrics();
-  readonly #closers: (() => Promise<void>)[] = [];
+  readonly #closed = new AbortController();
+  #listeners: Promise<void>[] = [];
   #attached: Attached | null = null;
   #events: readonly Event[] = [];
-  #connectError: string | null = null;
-  /** The command that holds the node. */
-  #heldBy: string | null = null;
+  /** What the agent waits for: a command that holds the node (`HostError`) or the runtime; `null`: nothing, or it has just begun. */
+  waits: HostError | RuntimeError | null = null;
 
   constructor(options: StatusServerOptions) {
     this.#options = options;
   }
 
-  /** Opens the control socket, and the metrics address if configured. Logs what fails; the agent continues without it. */
-  async listen(): Promise<void> {
+  /** Keeps the control socket open, and the metrics address if configured. Logs what fails; the agent continues without it. */
+  listen(): void {
     const { commands, config, log } = this.#options;
-    const { runDir, metricsBindAddress } = config.values;
-    const open = (surface: Surface, address: HttpAddress) =>
-      serve(address, {
-        answer: (request) => answered(request, surface, this),
-        ...(surface === "control" && {
-          commands: (request, response, path) => commands.answer(request, response, path),
-        }),
-        onError: (message) => log.recurring("http", message),
-      });
-    const control = async () => open("control", { path: prepare(runDir, CONTROL_SOCKET) });
-    this.#closers.push(await keepOpen({ name: "control socket", open: control, log }));
-    if (metricsBindAddress === null) return;
-    const metrics = () => open("metrics", hostAndPort(metricsBindAddress));
-    this.#closers.push(await keepOpen({ name: "metrics address", open: metrics, log }));
+    const { runDir, metricsBindAddress: address } = config.values;
+    const { signal: stop } = this.#closed;
+    const onError = (message: string): void => log.recurring("http", message);
+    const answer = (surface: Surface) => (request: HttpRequest) => answered(request, surface, this);
+    const control = async () =>
+      serve(
+        { path: prepare(runDir, CONTROL_SOCKET) },
+        { answer: answer("control"), commands, onError },
+      );
+    this.#listeners = [keepOpen({ name: "control socket", open: control, log, stop })];
+    if (address === null) return;
+    const metrics = () => serve(hostAndPort(address), { answer: answer("metrics"), onError });
+    this.#listeners.push(keepOpen({ name: "metrics address", open: metrics, log, stop }));
   }
 
   attach(attached: Attached): void {
     this.#attached = attached;
-    this.#connectError = null;
-  }
-
-  unreachable(message: string): void {
-    this.#connectError = message;
-  }
-
-  /** `null`: this agent holds the node. */
-  waiting(message: string | null): void {
-    this.#heldBy = message;
+    this.waits = null;
   }
 
   passEnded(pass: Pass): void {
@@ -100,7 +91,8 @@ export class StatusServer implements HttpProviders {
   }
 
   async close(): Promise<void> {
-    for (const close of this.#closers) await close();
+    this.#closed.abort();
+    await Promise.all(this.#listeners);
   }
 
   metrics(): string {
@@ -120,8 +112,9 @@ export class StatusServer implements HttpProviders {
   }
 
   readiness(): readonly HealthCheck[] {
-    const held = this.#heldBy === null ? [] : [{ name: "node", problem: this.#heldBy }];
-    return [...held, ...readinessOf(this.#attached?.agent.state() ?? null, this.#connectError)];
+    const { waits } = this;
+    const held = waits instanceof HostError ? [{ name: "node", problem: waits.message }] : [];
+    return [...held, ...readinessOf(this.#attached?.agent.state() ?? null, this.#connectError())];
   }
 
   status(): StatusReport {
@@ -136,7 +129,7 @@ export class StatusServer implements HttpProviders {
       startedAt,
       dryRun: config.values.dryRun,
       runtime: seen?.runtime ?? null,
-      runtimeError: state.runtimeError ?? this.#connectError,
+      runtimeError: state.runtimeError ?? this.#connectError(),
       runtimeAnsweredAt: state.runtimeAnsweredAt,
       ledgerError: attached?.recorder?.state.failure ?? null,
       hold: attached?.engine.hold() ?? { kind: "none" },
@@ -159,6 +152,10 @@ export class StatusServer implements HttpProviders {
       events: this.#events,
       values: valuesOf(config),
     };
+  }
+
+  #connectError(): string | null {
+    return this.waits instanceof RuntimeError ? this.waits.message : null;
   }
 
   #filesystems(filesystems: AgentState["filesystems"]): readonly FilesystemStatus[] {

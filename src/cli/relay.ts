@@ -4,10 +4,10 @@ import type { Config } from "../config/config.ts";
 import { type FieldName, fieldOf, variablesOf } from "../config/fields.ts";
 import { type ConfigInput, loadConfig } from "../config/load.ts";
 import type { FlagText } from "../config/settings.ts";
-import { openCommand, readAgent } from "../engine/client.ts";
+import { openCommand } from "../engine/client.ts";
 import type { Openers } from "../engine/openers.ts";
 import { ConfigError, HostError } from "../model/errors.ts";
-import { holderWords, isSameSocket } from "../node/lock.ts";
+import { holderWords } from "../node/lock.ts";
 import type { Command, Invocation, World } from "./command.ts";
 
 /** A command line, parsed. */
@@ -24,24 +24,15 @@ export async function runInAgent(
   world: Pick<World, "stdout" | "stderr" | "screen" | "user" | "signal" | "build" | "open">,
 ): Promise<number | null> {
   const own = configToFind(input);
-  const { runDir } = own.values;
-  const agent = await readAgent(runDir, world.build.version);
-  const isOurs = agent !== null && !agent.dryRun && isOfEndpoint(agent.endpoint, own);
-  if (!isOurs) {
-    await rejectUnreachable(own, await world.open());
-    return null;
-  }
-  return openCommand(
-    {
-      runDir,
-      version: world.build.version,
-      argv: argvFor(line, own),
-      screen: world.screen,
-      user: world.user,
-      signal: world.signal,
-    },
+  const { runDir, containerRuntimeEndpoint: endpoint } = own.values;
+  const { version } = world.build;
+  const { screen, user, signal } = world;
+  const code = await openCommand(
+    { runDir, version, endpoint, argv: argvFor(line, own), screen, user, signal },
     { out: world.stdout, err: world.stderr },
   );
+  if (code === null) await rejectUnreachable(own, await world.open());
+  return code;
 }
 
 /** The caller's own. */
@@ -80,12 +71,6 @@ export const withoutFiles = (input: ConfigInput): ConfigInput => ({
   ...input,
   reader: { file: () => null, names: () => null },
 });
-
-/** One socket may have several names. An agent that has not found its runtime yet may be about to find this one. */
-function isOfEndpoint(theirs: string | null, { values }: Config): boolean {
-  const ours = values.containerRuntimeEndpoint;
-  return ours === null || theirs === null || isSameSocket(ours, theirs);
-}
 
 /** No command falls back to a configuration of its own beside a living agent. */
 async function rejectUnreachable(own: Config, open: Openers): Promise<void> {

@@ -23,12 +23,10 @@ import { holderWords, type LockWait } from "../node/lock.ts";
 import { clean } from "../report/terminal.ts";
 import { humanDuration } from "../report/words.ts";
 import type { StateReader } from "../state/reader.ts";
-import { askAgent, CONTROL_SOCKET } from "./client.ts";
+import { askAgent } from "./client.ts";
 import { logOf } from "./log.ts";
 import { connect, keepRulesOf, openEngine, openNode, rejectFile, stateOnDisk } from "./node.ts";
 import { agentHolding, lockNode, onRuntimeOf, type Owner, type ProcessWorld } from "./owner.ts";
-
-const ANSWER_MS = 5_000;
 
 export type Openers = ReturnType<typeof openersOf>;
 export type OpenCollector = Awaited<ReturnType<typeof openCollector>>;
@@ -70,9 +68,8 @@ export function openersOf(world: ProcessWorld, owner: Owner | null = null) {
     baseline,
     /** Atomic. Throws `HostError` `write`. */
     writeFile: writeAnswerFile,
-    /** The body of the agent's response. Throws `HostError` `http` if no agent answers. */
-    askAgent: ({ values }: Config, path: string, timeoutMs = ANSWER_MS) =>
-      askAgent({ socketPath: join(values.runDir, CONTROL_SOCKET), path, timeoutMs }),
+    /** The body of the agent's answer. Throws `HostError` `lock` if no agent answers. */
+    askAgent: ({ values }: Config, path: string) => askAgent(values.runDir, path),
     machine: machineOf,
     walkDirectories,
   };

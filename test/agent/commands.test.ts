@@ -5,8 +5,8 @@ import { connect } from "node:net";
 import { join } from "node:path";
 
 import { CommandServer } from "../../src/agent/commands.ts";
-import { type HttpServer, plain, serve } from "../../src/agent/http.ts";
-import { type CommandOutput, openCommand, readAgent } from "../../src/engine/client.ts";
+import { plain, serve } from "../../src/agent/http.ts";
+import { type CommandOutput, openCommand, VERSION_HEADER } from "../../src/engine/client.ts";
 import type { CommandRequest, Owner, RunCommand } from "../../src/engine/owner.ts";
 import { plainScreen } from "../report/build.ts";
 import { until } from "../support/containerd/until.ts";
@@ -20,25 +20,24 @@ afterEach(async () => {
 
 const VERSION = "1.2.3";
 
-async function agent(run: RunCommand, status = "{}") {
+const ENDPOINT = "unix:///run/x.sock";
+
+async function agent(run: RunCommand) {
   const runDir = scratch();
   const stop = new AbortController();
   const commands = new CommandServer({
     version: VERSION,
     run,
+    holds: (endpoint) => endpoint === null || endpoint === ENDPOINT,
     owner: (progressed) => ({ progressed }) as Owner,
     stop: stop.signal,
     onError: () => undefined,
   });
-  const server: HttpServer = await serve(
+  const server = await serve(
     { path: join(runDir, "crigc.sock") },
-    {
-      answer: () => plain(200, status),
-      commands: (request, response, path) => commands.answer(request, response, path),
-      onError: () => undefined,
-    },
+    { answer: () => plain(200, ""), commands, onError: () => undefined },
   );
-  closers.push(() => server.close());
+  closers.push(async () => server.close());
   return { runDir, commands, stop, close: () => server.close() };
 }
 
@@ -46,14 +45,16 @@ interface Asked extends Partial<CommandOutput> {
   readonly runDir: string;
   readonly argv?: readonly string[];
   readonly version?: string;
+  readonly endpoint?: string;
   readonly signal?: AbortSignal;
 }
 
-const asked = ({ runDir, argv = ["gc"], version = VERSION, signal, out, err }: Asked) =>
+const asked = ({ runDir, argv = ["gc"], version = VERSION, endpoint, signal, out, err }: Asked) =>
   openCommand(
     {
       runDir,
       version,
+      endpoint: endpoint ?? null,
       argv,
       screen: { ...plainScreen, width: 72, colour: true },
       user: "alice",
@@ -61,6 +62,23 @@ const asked = ({ runDir, argv = ["gc"], version = VERSION, signal, out, err }: A
     },
     { out: out ?? (() => undefined), err: err ?? (() => undefined) },
   );
+
+/** The same without a client that reads. */
+function unread(runDir: string) {
+  const client = connect(join(runDir, "crigc.sock"));
+  const body = JSON.stringify({
+    id: "a",
+    endpoint: null,
+    argv: ["gc"],
+    width: null,
+    user: "alice",
+  });
+  client.write(
+    `POST /commands HTTP/1.1\r\nhost: x\r\n${VERSION_HEADER}: ${VERSION}\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+  );
+  closers.push(async () => client.destroy());
+  return client;
+}
 
 /** A command that ends with 4 once it is stopped. */
 const untilStopped: RunCommand = async ({ signal, stdout }) => {
@@ -112,11 +130,7 @@ test("a connection that is lost stops the command", async () => {
     ({ signal } = request);
     return untilStopped(request);
   });
-  const client = connect(join(runDir, "crigc.sock"));
-  const body = JSON.stringify({ id: "a", argv: ["gc"] });
-  client.write(
-    `POST /commands HTTP/1.1\r\nhost: x\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
-  );
+  const client = unread(runDir);
   await until("the command runs", 5_000, () => signal !== undefined);
   expect(signal?.aborted).toBe(false);
   client.destroy();
@@ -134,13 +148,7 @@ test("a client that reads nothing is disconnected once more than a report waits 
     }
     return 0;
   });
-  const client = connect(join(runDir, "crigc.sock"));
-  client.pause();
-  closers.push(async () => client.destroy());
-  const body = JSON.stringify({ id: "a", argv: ["plan"] });
-  client.write(
-    `POST /commands HTTP/1.1\r\nhost: x\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
-  );
+  unread(runDir).pause();
   await until("the command began", 5_000, () => written > 0);
   await until("it is over", 10_000, () => commands.health(0).length === 0);
   expect(written).toBeWithin(60, 100);
@@ -151,7 +159,7 @@ test("a client of another version gets no command run, and is told the agent's v
   const { runDir } = await agent(async () => (runs += 1));
   const failure = await failureOf(asked({ runDir, version: "1.2.4" }));
   expect(failure).toMatchObject({ kind: "lock" });
-  expect(String(failure)).toContain("the running agent is 1.2.3; restart it");
+  expect(String(failure)).toContain("the running agent is 1.2.3, this is 1.2.4; restart the agent");
   expect(runs).toBe(0);
 });
 
@@ -162,7 +170,8 @@ test.each([
 ])("a request %s is rejected", async (_, body) => {
   const { runDir } = await agent(async () => 0);
   const unix = join(runDir, "crigc.sock");
-  const response = await fetch("http://x/commands", { unix, method: "POST", body });
+  const headers = { [VERSION_HEADER]: VERSION };
+  const response = await fetch("http://x/commands", { unix, method: "POST", headers, body });
   expect(response.status).toBe(400);
 });
 
@@ -192,7 +201,7 @@ test("an agent that ends during a command leaves its client exit 6 and the way t
   const { runDir, close, commands } = await agent(() => new Promise<number>(() => undefined));
   const failing = failureOf(asked({ runDir }));
   await until("it runs", 5_000, () => commands.health(0).length === 1);
-  await close();
+  close();
   const failure = await failing;
   expect(failure).toMatchObject({ kind: "lock" });
   expect(String(failure)).toContain("crigc history shows what was removed");
@@ -214,28 +223,23 @@ test("a command that makes no progress is unhealthy until it does", async () => 
   expect(await code).toBe(4);
 });
 
-test.each([
-  ["no agent listens", async () => scratch(), null],
-  [
-    "an agent answers",
-    async () => (await agent(async () => 0, JSON.stringify(statusOf("1.2.3")))).runDir,
-    { dryRun: false, endpoint: "unix:///run/x.sock" },
-  ],
-])("if %s, a caller knows", async (_, runDir, expected) => {
-  expect(await readAgent(await runDir(), VERSION)).toEqual(expected);
+test("a caller runs a command itself if no agent listens, or the agent does not hold the runtime that it names", async () => {
+  let runs = 0;
+  const { runDir } = await agent(async () => (runs += 1));
+  expect(await asked({ runDir: scratch() })).toBeNull();
+  expect(await asked({ runDir, endpoint: "unix:///run/y.sock" })).toBeNull();
+  expect(runs).toBe(0);
+  expect(await asked({ runDir, endpoint: ENDPOINT })).toBe(1);
 });
 
 test.each([
-  ["another version", JSON.stringify(statusOf("9.9.9")), "the running agent is 9.9.9"],
-  ["another program", "hello", "is not the socket of a crigc agent"],
-])("a caller does nothing beside %s", async (_, answer, message) => {
-  const { runDir } = await agent(async () => 0, answer);
-  const failure = await failureOf(readAgent(runDir, VERSION));
+  ["answers something else", () => new Response("hello\n"), "is not the socket of a crigc agent"],
+  ["knows no commands", () => new Response("what?\n", { status: 404 }), "404, what?"],
+])("a caller does nothing beside a program that %s", async (_, answer, message) => {
+  const runDir = scratch();
+  const server = Bun.serve({ unix: join(runDir, "crigc.sock"), fetch: answer });
+  closers.push(() => server.stop(true));
+  const failure = await failureOf(asked({ runDir }));
   expect(failure).toMatchObject({ kind: "lock" });
   expect(String(failure)).toContain(message);
 });
-
-function statusOf(version: string) {
-  const values = { containerRuntimeEndpoint: { value: "unix:///run/x.sock" } };
-  return { version, dryRun: false, runtime: null, values };
-}

@@ -50,7 +50,7 @@ export const status = command({
       context.stdout(context.output === "yaml" ? yamlOfJson(text) : text);
       return exit.done;
     } catch (thrown) {
-      if (!(thrown instanceof HostError) || thrown.kind !== "http") throw thrown;
+      if (!(thrown instanceof HostError)) throw thrown;
       context.note(thrown.message);
       return exit.unknown;
     }
