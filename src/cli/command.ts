@@ -6,8 +6,8 @@ import type { ConfigInput, ConfigReader } from "../config/load.ts";
 import type { Environment, FlagText } from "../config/settings.ts";
 import type { Openers } from "../engine/openers.ts";
 import type { CommandRequest, RunCommand } from "../engine/owner.ts";
-import { collectIfGrown } from "../node/process.ts";
-import { type JsonObject, jsonPieces, printedYaml } from "../report/document.ts";
+import { giveBack } from "../node/process.ts";
+import { type JsonObject, jsonPieces, yamlPieces } from "../report/document.ts";
 import { clean, type Screen } from "../report/terminal.ts";
 
 interface Argument {
@@ -221,18 +221,20 @@ interface Row {
 
 const PIECE_LENGTH = 64 * 1024;
 
-/** Collects garbage meanwhile: at once, the text of a large node takes twice the memory of its plan. */
-function printInPieces({ stdout }: CommandContext, pieces: Iterable<string>): void {
+/** Of a document, one after another: at once, the text of a large node takes several times the memory of its plan. */
+export async function printPieces(
+  { stdout }: CommandContext,
+  pieces: Iterable<string>,
+): Promise<void> {
   let text = "";
-  collectIfGrown();
   for (const piece of pieces) {
     text += piece;
     if (text.length < PIECE_LENGTH) continue;
     stdout(text);
     text = "";
-    collectIfGrown();
+    await giveBack();
   }
-  stdout(`${text}\n`);
+  stdout(text);
 }
 
 /** Prints a document in the format of `-o`. `table`: rendered from it. `rows`: of a list. */
@@ -250,12 +252,13 @@ export async function print<Document extends JsonObject>(
 ): Promise<void> {
   const lines = (texts: readonly string[]): void =>
     context.stdout(texts.map((text) => `${clean(text)}\n`).join(""));
+  await giveBack();
   if (has(context, "q")) return lines(rows(document).map(({ id }) => id));
   switch (context.output) {
     case "json":
-      return printInPieces(context, jsonPieces(document));
+      return printPieces(context, jsonPieces(document));
     case "yaml":
-      return context.stdout(printedYaml(document));
+      return printPieces(context, yamlPieces(document));
     case "name":
       return lines(rows(document).map(({ name }) => name));
     case "table":

@@ -66,6 +66,12 @@ export const collectIfGrown = growthCollector(residentMemory, () => {
   shrinkOnceSettled();
 });
 
+/** Between two steps of work that is not waited for: lets output go out, and collects what it leaves. */
+export async function giveBack(): Promise<void> {
+  await Bun.sleep(0);
+  collectIfGrown();
+}
+
 /** More runtime calls within the window than a small node causes. */
 const BUSY_CALLS = 500;
 const BUSY_WINDOW_MS = 10_000;

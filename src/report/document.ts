@@ -3,7 +3,7 @@
 import { parse, stringify } from "yaml";
 
 import { escaped, exactJson } from "../model/exact-json.ts";
-import { type ImageRecord, type Ledger, ledgerCodec } from "../model/ledger.ts";
+import type { ImageRecord } from "../model/ledger.ts";
 import type { Event } from "../model/pass.ts";
 import type {
   Container,
@@ -132,33 +132,33 @@ export const toJson = (value: Json, indent = 0): string => exactJson(value, inde
 /** A document as a command prints it: indented, with a final newline. */
 export const printedJson = (value: Json): string => `${toJson(value, 2)}\n`;
 
-/** How deep lists are cut: `items` of `plan.images` of a document. */
-const CUT_INDENT = 6;
-
-/** The same text in pieces, of which that of a large node has tens of megabytes. */
-export function* jsonPieces(value: Json, indent = ""): Generator<string> {
-  const fields = fieldsOf(value);
-  if (fields.length === 0 || indent.length >= CUT_INDENT) {
-    yield toJson(value, 2).replaceAll("\n", `\n${indent}`);
-    return;
-  }
-  const isList = Array.isArray(value);
-  const inner = `${indent}  `;
-  for (const [at, [name, field]] of fields.entries()) {
-    const before = at > 0 ? "," : isList ? "[" : "{";
-    yield `${before}\n${inner}${isList ? "" : `${toJson(name)}: `}`;
-    yield* jsonPieces(field, inner);
-  }
-  yield `\n${indent}${isList ? "]" : "}"}`;
+/** The same text in pieces, since that of a large node has tens of megabytes: each item of a list is one. */
+export function* jsonPieces(value: unknown): Generator<string> {
+  yield* piecesOfJson(value, "");
+  yield "\n";
 }
 
-/** Or the items of a list. */
-const fieldsOf = (value: Json): readonly (readonly [string, Json])[] =>
-  typeof value !== "object" || value === null
-    ? []
-    : Object.entries(value).flatMap(([name, field]) =>
-        field === undefined ? [] : [[name, field]],
-      );
+function* piecesOfJson(value: unknown, indent: string): Generator<string> {
+  const inner = `${indent}  `;
+  if (Array.isArray(value) && value.length > 0) {
+    for (const [at, item] of value.entries())
+      yield `${at > 0 ? "," : "["}\n${inner}${indented(item, inner)}`;
+    yield `\n${indent}]`;
+  } else if (isMap(value)) {
+    let before = "{";
+    for (const name of Object.keys(value)) {
+      const field = value[name];
+      if (field === undefined) continue;
+      yield `${before}\n${inner}${toJson(name)}: `;
+      yield* piecesOfJson(field, inner);
+      before = ",";
+    }
+    yield before === "{" ? "{}" : `\n${indent}}`;
+  } else yield indented(value, indent);
+}
+
+const indented = (value: unknown, indent: string): string =>
+  exactJson(value, 2).replaceAll("\n", `\n${indent}`);
 
 /** A document as YAML that YAML 1.1 and 1.2 read alike: `254:0`, `no` and times are strings, integers exact. */
 export const printedYaml = (value: unknown): string =>
@@ -173,32 +173,25 @@ export const printedYaml = (value: unknown): string =>
     }),
   );
 
+/** The same text in pieces: at once, the library takes forty times its memory. */
+export function* yamlPieces(value: unknown, indent = ""): Generator<string> {
+  if (Array.isArray(value) && value.length > 0) {
+    for (const item of value) yield `${indent}- ${nested(item, indent)}`;
+  } else if (isMap(value) && Object.keys(value).length > 0) {
+    for (const name of Object.keys(value)) {
+      const field = value[name];
+      if (field === undefined) continue;
+      const key = printedYaml({ [name]: null }).replace(/ null\n$/, "");
+      const isLarge = typeof field === "object" && field !== null && Object.keys(field).length > 0;
+      yield `${indent}${key}${isLarge ? "\n" : " "}`;
+      if (isLarge) yield* yamlPieces(field, `${indent}  `);
+      else yield printedYaml(field);
+    }
+  } else yield printedYaml(value);
+}
+
+const nested = (value: unknown, indent: string): string =>
+  printedYaml(value).replaceAll(/\n(?!$)/g, `\n${indent}  `);
+
 /** JSON text as YAML, integers exact. */
 export const yamlOfJson = (json: string): string => printedYaml(parse(json, { intAsBigInt: true }));
-
-export interface SnapshotReport {
-  readonly hostName: string;
-  readonly snapshot: Snapshot;
-  readonly ledger: Ledger;
-  /** Other documents, as their commands print them. */
-  readonly plan: JsonObject;
-  readonly configuration: JsonObject;
-  readonly history: JsonObject;
-}
-
-export function snapshotText({ hostName, snapshot, ledger, ...documents }: SnapshotReport): string {
-  const written = {
-    ...document("Snapshot", { hostName }),
-    node: jsonOf({
-      ...snapshot,
-      imageVolumes: listed(snapshot.imageVolumes),
-      resolutions: listed(snapshot.resolutions),
-    }),
-    ledger: ledgerCodec.write(ledger),
-    ...documents,
-  };
-  return `${exactJson(written, 1)}\n`;
-}
-
-const listed = (map: ReadonlyMap<string, object>) =>
-  Array.from(map, ([key, value]) => ({ key, ...value }));

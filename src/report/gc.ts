@@ -153,7 +153,7 @@ export function gcTable(pass: GcDocument, screen: Screen, isBrief = false): stri
   }
   for (const error of containers?.errors ?? []) printer.say(`Failed: ${clean(error)}.`);
   for (const event of pass.events) printer.say(`Warning ${eventWords(event)}`, "yellow");
-  const kept = selected && plan.images !== null ? plan.images.kept : [];
+  const { kept = [] } = selected ? (plan.images ?? {}) : {};
   printer.table(
     KEPT_COLUMNS,
     kept.filter(({ reason }) => reason.code !== "not-selected"),

@@ -65,10 +65,14 @@ export const planDocument = ({
     ...planBody(plan),
   });
 
-/** Both halves; `null` if not requested. */
-export const planBody = (plan: Plan) => ({
-  images: plan.images === null ? null : imagePlanJson(plan.images),
-  containers: plan.containers === null ? null : containerPlanJson(plan.containers),
+/** Both halves; `null` if not requested. Made when it is read, since few reports of a pass show its plan. */
+export const planBody = ({ images, containers }: Plan) => ({
+  get images() {
+    return images === null ? null : imagePlanJson(images);
+  },
+  get containers() {
+    return containers === null ? null : containerPlanJson(containers);
+  },
 });
 
 export type ImagePlanJson = ReturnType<typeof imagePlanJson>;

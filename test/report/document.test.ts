@@ -12,6 +12,7 @@ import {
   printedJson,
   printedYaml,
   toJson,
+  yamlPieces,
 } from "../../src/report/document.ts";
 import { planDocument } from "../../src/report/plan.ts";
 import { at, candidate, image, imagePlan, NOW, runtime } from "./build.ts";
@@ -28,7 +29,8 @@ test("the pieces of a document are its text", () => {
         lists: [value, { value, absent: undefined }],
         sizeBytes: 2n ** 60n,
       } as Json;
-      expect(`${[...jsonPieces(document)].join("")}\n`).toBe(printedJson(document));
+      expect([...jsonPieces(document)].join("")).toBe(printedJson(document));
+      expect([...yamlPieces(document)].join("")).toBe(printedYaml(document));
     }),
   );
 });

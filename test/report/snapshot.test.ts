@@ -2,11 +2,12 @@
 
 import { expect, test } from "bun:test";
 
-import { snapshotText } from "../../src/report/document.ts";
+import { jsonPieces } from "../../src/report/document.ts";
+import { snapshotDocument } from "../../src/report/snapshot.ts";
 import { aLedger, anImage, aSnapshot } from "../support/build/values.ts";
 
-const [plan, configuration, history] = [{ kind: "Plan" }, { kind: "Config" }, { kind: "History" }];
-const text = snapshotText({
+const [configuration, history] = [{ kind: "Config" }, { kind: "History" }];
+const snapshot = snapshotDocument({
   hostName: "node-1",
   snapshot: aSnapshot({
     images: [
@@ -14,10 +15,11 @@ const text = snapshotText({
     ],
   }),
   ledger: aLedger(),
-  plan,
+  plan: { images: null, containers: null },
   configuration,
   history,
 });
+const text = [...jsonPieces(snapshot)].join("");
 
 test("a snapshot has the node, its records and the documents of plan, configuration and history", () => {
   expect(JSON.parse(text)).toMatchObject({
@@ -26,7 +28,7 @@ test("a snapshot has the node, its records and the documents of plan, configurat
     hostName: "node-1",
     node: { images: [{ id: anImage("a").id }] },
     ledger: { images: [] },
-    plan,
+    plan: { kind: "Plan", images: null },
     configuration,
     history,
   });

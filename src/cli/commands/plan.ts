@@ -14,7 +14,7 @@ import {
   repositoryOf,
 } from "../../policy/image/reference.ts";
 import { layersOf } from "../../policy/layers.ts";
-import { snapshotText } from "../../report/document.ts";
+import { jsonPieces } from "../../report/document.ts";
 import {
   candidateThing,
   containerThing,
@@ -26,8 +26,17 @@ import {
 } from "../../report/explanation.ts";
 import { historyDocument } from "../../report/history.ts";
 import { planDocument, planTable } from "../../report/plan.ts";
+import { snapshotDocument } from "../../report/snapshot.ts";
 import { containerName, imageName, sandboxName, wholeImageName } from "../../report/words.ts";
-import { command, type CommandContext, DOCUMENT, LIST, operand, print } from "../command.ts";
+import {
+  command,
+  type CommandContext,
+  DOCUMENT,
+  LIST,
+  operand,
+  print,
+  printPieces,
+} from "../command.ts";
 import { exit, planExit } from "../exit.ts";
 import { imagesOf, planNode } from "../node-plan.ts";
 import { forced, isIdPrefix, selectedBy, SELECTION_OPTIONS } from "../selection.ts";
@@ -67,16 +76,13 @@ export const snapshot = command({
   run: async (context) => {
     const prepared = await planNode(context, { allLayers: true });
     const store = context.open.state(context.config);
-    context.stdout(
-      snapshotText({
-        snapshot: prepared.snapshot,
-        ledger: prepared.ledger,
-        hostName: context.open.hostName(context.env),
-        plan: planDocument(prepared),
-        configuration: answerOf(context.config).document,
-        history: historyDocument(readHistory(store, { limit: RECENT_PASSES }).report),
-      }),
-    );
+    const document = snapshotDocument({
+      ...prepared,
+      hostName: context.open.hostName(context.env),
+      configuration: answerOf(context.config).document,
+      history: historyDocument(readHistory(store, { limit: RECENT_PASSES }).report),
+    });
+    await printPieces(context, jsonPieces(document));
   },
 });
 
