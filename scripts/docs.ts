@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import packaged from "../package.json" with { type: "json" };
-import type { Command, CommandOption, Operand } from "../src/cli/command.ts";
+import type { Command, Operand } from "../src/cli/command.ts";
 import { commands } from "../src/cli/dispatch.ts";
 import { exitTable } from "../src/cli/exit.ts";
 import { flagUsage, operandUsage, optionUsage } from "../src/cli/help/help.ts";
@@ -21,14 +21,12 @@ import { defaultOf } from "../src/config/settings.ts";
 import { printed } from "../src/config/types.ts";
 
 const top = join(import.meta.dir, "..");
-/** An option of this many commands is described once. */
-const SHARED_MIN = 2;
 
 /** Pages by path, and for each the text of its generated sections by name. */
 export const generated: Readonly<Record<string, Readonly<Record<string, () => string>>>> = {
   "docs/configuration.md": { flags },
   "SECURITY.md": { project: () => `- The project: <${packaged.homepage}>\n` },
-  "docs/cli.md": { commands: commandSections, "exit codes": exitCodes },
+  "docs/cli.md": { commands: commandEntries, "exit codes": exitCodes },
 };
 
 /** The page with its generated sections up to date. */
@@ -68,33 +66,10 @@ function flagEntry(name: FieldName): string {
   return `- ${shown.filter((it) => it !== "").join(" ")}${kubelet}: ${about}`;
 }
 
-function commandSections(): string {
-  const shared = [...sharedOptions].map((text) => `- ${text}`).join("\n");
-  const about = "Listed below without a description.";
-  const heading = "## Options of several commands\n";
-  return [heading, `${about}\n`, `${shared}\n`, ...commands.map(commandSection)].join("\n");
+/** The page says of all commands what `-o` means; help describes the other options. */
+function commandEntries(): string {
+  return `${commands.map(commandEntry).join("\n")}\n`;
 }
-
-/** The page says of all commands what `-o` means. */
-function ownOptions({ options }: Command): readonly CommandOption[] {
-  return options.filter(({ name }) => name !== "output");
-}
-
-function optionText(option: CommandOption): string {
-  return `${code(optionUsage(option))}: ${option.help}`;
-}
-
-/** Described once, not in each section. */
-const sharedOptions: ReadonlySet<string> = new Set(
-  [
-    ...Map.groupBy(
-      commands.flatMap((command) => ownOptions(command).map(optionText)),
-      (text) => text,
-    ),
-  ]
-    .filter(([, texts]) => texts.length >= SHARED_MIN)
-    .map(([text]) => text),
-);
 
 /** Pages that say what the help text of a command says. */
 const pageOf: Readonly<Record<string, string>> = {
@@ -103,20 +78,13 @@ const pageOf: Readonly<Record<string, string>> = {
   print: "install.md#files-for-other-machines",
 };
 
-function commandSection(command: Command): string {
-  const page = pageOf[command.name];
-  const options = ownOptions(command).map((option) => [option, optionText(option)] as const);
-  const rows = options.flatMap(([, text]) => (sharedOptions.has(text) ? [] : [`- ${text}\n`]));
-  const also = options.flatMap(([{ name }, text]) =>
-    sharedOptions.has(text) ? [code(dashed(name))] : [],
-  );
-  const above = also.length === 0 ? [] : [`- ${also.join(", ")}\n`];
-  const summary = capital(command.summary);
-  return [
-    `## ${code([command.name, ...command.operands.map(optionalUsage)].join(" "))}\n`,
-    `${page === undefined ? `${summary}. ${command.doc}`.trim() : `[${summary}](${page}).`}\n`,
-    ...(rows.length + also.length === 0 ? [] : [[...rows, ...above].join("")]),
-  ].join("\n");
+function commandEntry({ name, operands, options, summary, doc }: Command): string {
+  const page = pageOf[name];
+  const own = options.filter((option) => option.name !== "output");
+  const usage = [name, ...operands.map(optionalUsage), ...own.map((it) => `[${optionUsage(it)}]`)];
+  const about =
+    page === undefined ? `${capital(summary)}. ${doc}`.trim() : `[${capital(summary)}](${page}).`;
+  return `- ${code(usage.join(" "))}: ${about}`;
 }
 
 function exitCodes(): string {

@@ -1,4 +1,4 @@
-// Updates the README's screens from the demonstration: the output of plan and explain.
+// Updates the README's screen from the demonstration: the output of plan.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -14,19 +14,14 @@ await using demo = await demonstration(MINIMUM_AGE_S);
 await demo.output("gc", "--images");
 await demo.grow();
 demo.pullOneMore();
-const plan = await screen("plan", "--images");
-const explain = await screen("explain", "registry.example/shop/migrate:v7");
+const output = await demo.output("plan", "--images");
+// As on a node whose images are at the usual place.
+const shown = output.replaceAll(demo.home, "/var/lib/containerd");
 
 const path = join(top, "README.md");
 const page = readFileSync(path, "utf8");
 const from = page.indexOf(START);
 const to = page.indexOf(END);
 if (from < 0 || to < from) throw new Error("README.md has no section of screens");
-const screens = [plan, explain].map((text) => `\`\`\`\n${text}\`\`\`\n`).join("\n");
-writeFileSync(path, `${page.slice(0, from)}${START}\n${screens}\n${page.slice(to)}`);
-
-/** As on a node whose images are at the usual place. */
-async function screen(...words: [string, ...string[]]): Promise<string> {
-  const text = await demo.output(...words);
-  return `$ crigc ${words.join(" ")}\n${text.replaceAll(demo.home, "/var/lib/containerd")}`;
-}
+const screen = `\`\`\`\n$ crigc plan --images\n${shown}\`\`\`\n`;
+writeFileSync(path, `${page.slice(0, from)}${START}\n${screen}\n${page.slice(to)}`);
