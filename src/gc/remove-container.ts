@@ -8,18 +8,13 @@ import { isSameLog } from "../model/ids.ts";
 import {
   type ContainerItem,
   failedStep,
+  isGone,
   type LogItem,
   type RemovalResult,
   type SandboxItem,
 } from "../model/pass.ts";
 import type { ContainerPlan, PlannedContainer } from "../model/plan.ts";
-import type {
-  ContainerDetail,
-  LogRemover,
-  RuntimeReader,
-  RuntimeWriter,
-  SandboxDetail,
-} from "../model/ports.ts";
+import type { ContainerDetail, LogRemover, RuntimeReader, RuntimeWriter } from "../model/ports.ts";
 import type {
   ContainerRemoveReason,
   LogRemoveReason,
@@ -64,8 +59,8 @@ export interface Removed<Item> {
   readonly item: Item;
   /** A call timed out and may still be in progress. */
   readonly unanswered: boolean;
-  /** Worth reporting although the container was removed. */
-  readonly note?: string;
+  /** Worth reporting although the container was removed; `null`: nothing. */
+  readonly note: string | null;
 }
 
 export interface RemovalPorts extends ContainerExecution {
@@ -80,82 +75,77 @@ export async function removeContainer(
   removal: ContainerRemoval,
   ports: RemovalPorts,
 ): Promise<Removed<ContainerItem>> {
-  const { planned } = removal;
-  const { container } = planned;
-  const ended = (result: RemovalResult, stopped = false): Removed<ContainerItem> => ({
-    item: { ...removal, ...untouchedLogs, result, stopped },
-    unanswered: false,
-  });
-  const failed = (step: string, thrown: unknown, stopped = false): Removed<ContainerItem> => ({
-    ...ended(failedStep(step, thrown), stopped),
-    unanswered: wasUnanswered(thrown),
-  });
-  const givenUp = (thrown: unknown, step: string): Removed<ContainerItem> =>
-    ports.signal.aborted ? { ...ended(GIVEN_UP), unanswered: true } : failed(step, thrown);
-
-  let detail: ContainerDetail | null;
-  try {
-    detail = await ports.runtime.containerDetail(container.id, ports.signal);
-  } catch (thrown) {
-    return givenUp(thrown, "status");
-  }
-  if (detail === null) return ended({ kind: "already-gone" });
-  const what = changed(container, detail);
-  if (what !== null) {
-    ports.outdated();
-    return ended({ kind: "skipped", what });
-  }
-
-  const isThere = async () =>
-    (await ports.runtime.containerDetail(container.id, ports.signal)) !== null;
-  const stopFirst = planned.stopFirst && detail.state === "unknown";
-  let noted: Pick<Removed<ContainerItem>, "note"> = {};
-  if (stopFirst) {
-    try {
-      const handlerError = await stopGracefully(container, detail, ports);
-      if (ports.signal.aborted) return ended(GIVEN_UP, true);
-      if (handlerError !== null) noted = { note: `container ${container.id}: ${handlerError}` };
-    } catch (thrown) {
-      const result = await othersResult(thrown, isThere);
-      return result === null ? givenUp(thrown, "stop") : ended(result, true);
+  const { container } = removal.planned;
+  const { runtime, writer, signal } = ports;
+  const status = () => runtime.containerDetail(container.id, signal);
+  let stopped = false;
+  let note: string | null = null;
+  const work = async (begin: (step: Step) => void): Promise<RemovalResult> => {
+    const detail = await status();
+    if (detail === null) return ALREADY_GONE;
+    const what = changed(container, detail);
+    if (what !== null) {
+      ports.outdated();
+      return { kind: "skipped", what };
     }
-  }
-  let result: RemovalResult = { kind: "removed" };
-  try {
-    await ports.writer.removeContainer(container.id);
+    if (detail.state === "unknown") {
+      begin("stop");
+      const handlerError = await stopGracefully(container, detail, ports);
+      stopped = true;
+      if (signal.aborted) return GIVEN_UP;
+      if (handlerError !== null) note = `container ${container.id}: ${handlerError}`;
+    }
+    begin("remove");
+    await writer.removeContainer(container.id);
     ports.lists.containerRemoved(container.id);
-  } catch (thrown) {
-    const others = await othersResult(thrown, isThere);
-    if (others === null) return { ...failed("remove", thrown, stopFirst), ...noted };
-    if (others.kind !== "already-gone") return { ...ended(others, stopFirst), ...noted };
-    // Whoever removed it, even this call: nothing else deletes its logs while its pod lives.
-    result = others;
-  }
-  const logs = await removeLogs(container, ports);
-  return { item: { ...removal, ...logs, result, stopped: stopFirst }, ...noted, unanswered: false };
+    return { kind: "removed" };
+  };
+  const { step, result, unanswered } = await inSteps(work, status, signal);
+  // Whoever removed it, even this call: nothing else deletes its logs while its pod lives.
+  const takesLogs = step === "remove" && isGone({ result });
+  const logs = takesLogs ? await removeLogs(container, ports) : untouchedLogs;
+  return { item: { ...removal, ...logs, result, stopped }, note, unanswered };
 }
 
-/**
- * The result of a refused call if the kubelet or an operator removes the same; `null`: it has failed. `isThere` may reject,
- * which leaves the failure as it is.
- */
+/** The call that a removal is at. */
+type Step = "status" | "stop" | "remove";
+
+/** Runs a removal; if one of its calls fails, that is its result. `status`: asked again after a refused call. */
+async function inSteps(
+  work: (begin: (step: Step) => void) => Promise<RemovalResult>,
+  status: () => Promise<unknown>,
+  signal: AbortSignal,
+): Promise<{ readonly step: Step; readonly result: RemovalResult; readonly unanswered: boolean }> {
+  const at: { step: Step } = { step: "status" };
+  try {
+    const result = await work((step) => void (at.step = step));
+    return { ...at, result, unanswered: false };
+  } catch (thrown) {
+    const { step } = at;
+    const unanswered = wasUnanswered(thrown);
+    if (step !== "remove" && signal.aborted) return { step, result: GIVEN_UP, unanswered: true };
+    // Asking a runtime that does not answer would take another timeout.
+    const others = step === "status" || unanswered ? null : await othersResult(thrown, status);
+    return { step, result: others ?? failedStep(step, thrown), unanswered };
+  }
+}
+
+/** The result of a refused call if the kubelet or an operator removes the same; `null`: it has failed. */
 async function othersResult(
   thrown: unknown,
-  isThere: () => Promise<boolean>,
+  status: () => Promise<unknown>,
 ): Promise<RemovalResult | null> {
-  const otherwise: RemovalResult | null =
-    failureCode(thrown) === "busy"
-      ? { kind: "skipped", what: "another removal of it is in progress" }
-      : null;
-  // Asking a runtime that does not answer would take another timeout.
-  if (wasUnanswered(thrown)) return null;
-  try {
-    return (await isThere()) ? otherwise : { kind: "already-gone" };
-  } catch {
-    return otherwise;
-  }
+  const isThere = await status().then(
+    (detail) => detail !== null,
+    () => true,
+  );
+  if (!isThere) return ALREADY_GONE;
+  return failureCode(thrown) === "busy"
+    ? { kind: "skipped", what: "another removal of it is in progress" }
+    : null;
 }
 
+const ALREADY_GONE: RemovalResult = { kind: "already-gone" };
 const GIVEN_UP: RemovalResult = { kind: "skipped", what: "the pass was stopped" };
 
 /** Why the container is no longer the one that was decided on; `null` if it is. */
@@ -194,33 +184,26 @@ export async function removeSandbox(
 ): Promise<Removed<SandboxItem>> {
   const { id } = sandbox;
   const { runtime, writer, signal } = ports;
-  const ended = (result: RemovalResult, unanswered = false): Removed<SandboxItem> => ({
-    item: { sandbox, reason, result },
-    unanswered,
-  });
-  let step = "status";
-  let detail: SandboxDetail | null = null;
-  try {
-    detail = await runtime.sandboxDetail(id, signal);
+  let isLeftover = false;
+  const status = () => runtime.sandboxDetail(id, signal);
+  const work = async (begin: (step: Step) => void): Promise<RemovalResult> => {
+    const detail = await status();
     if (detail?.state === "ready") {
       ports.outdated();
-      return ended({ kind: "skipped", what: "it is ready now" });
+      return { kind: "skipped", what: "it is ready now" };
     }
-    step = "stop";
+    // A runtime may list a leftover record without a status, which only these calls remove.
+    isLeftover = detail === null;
+    begin("stop");
     await writer.stopSandbox(id, signal);
-    step = "remove";
-    // Also without a status: a runtime may list a leftover record, which only this call removes.
+    begin("remove");
     await writer.removeSandbox(id);
     ports.lists.sandboxRemoved(id);
-    return ended({ kind: detail === null ? "already-gone" : "removed" });
-  } catch (thrown) {
-    if (step !== "remove" && signal.aborted) return ended(GIVEN_UP, true);
-    // A leftover record has no status before its removal either.
-    const isThere = async () =>
-      detail === null || (await runtime.sandboxDetail(id, signal)) !== null;
-    const result = step === "status" ? null : await othersResult(thrown, isThere);
-    return ended(result ?? failedStep(step, thrown), wasUnanswered(thrown));
-  }
+    return isLeftover ? ALREADY_GONE : { kind: "removed" };
+  };
+  const statusAfter = async () => (isLeftover ? "a record" : status());
+  const { result, unanswered } = await inSteps(work, statusAfter, signal);
+  return { item: { sandbox, reason, result }, note: null, unanswered };
 }
 
 /** Never rejects. `signal` ends it early; the next pass deletes the rest. */
@@ -232,7 +215,7 @@ export async function removePodLogs(
   const item = { kind: "pod-logs", entry: directory.entry, reason, bytes: 0n } as const;
   try {
     const files = await logs.removePodLogs(directory, signal);
-    if (files === null) return { ...item, result: { kind: "already-gone" } };
+    if (files === null) return { ...item, result: ALREADY_GONE };
     const { bytes, failure, isStopped } = files;
     if (failure !== undefined) return { ...item, result: failedStep("remove", failure), bytes };
     return { ...item, result: isStopped === true ? GIVEN_UP : { kind: "removed" }, bytes };

@@ -110,7 +110,7 @@ class ContainerRemovals {
     { item, note, unanswered }: Removed<Item>,
   ): boolean {
     if (item.result.kind === "removed") this.#removed.add(id);
-    if (note !== undefined) this.#errors.add(note);
+    if (note !== null) this.#errors.add(note);
     this.#record(items, item);
     // The pass was stopped before the answer.
     if (unanswered && item.result.kind === "skipped") throw new Ended("stopped");

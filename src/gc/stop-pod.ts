@@ -11,12 +11,11 @@ import type {
   Timer,
 } from "../model/ports.ts";
 import type { Container } from "../model/snapshot.ts";
-import { durationFromMs, toMs } from "../model/time.ts";
 
 /** A container always gets this long, whatever is recorded and however long the handler took. */
 const GRACE_MIN_SECONDS = 2;
 /** Longer grace periods are cut to this. */
-const STOP_GRACE_MAX = durationFromMs(30_000);
+const GRACE_MAX_SECONDS = 30;
 const NS_PER_SECOND = 1_000_000_000n;
 
 export interface StopPorts {
@@ -37,7 +36,7 @@ export async function stopGracefully(
   detail: ContainerDetail,
   ports: StopPorts,
 ): Promise<string | null> {
-  const graceSeconds = graceSecondsOf(detail.annotations, toMs(STOP_GRACE_MAX) / 1000);
+  const graceSeconds = graceSecondsOf(detail.annotations);
   const startNs = ports.timer.monotonicNs();
   const handlerError =
     graceSeconds > 0 ? await runPreStop({ container, detail, graceSeconds }, ports) : null;
@@ -48,14 +47,11 @@ export async function stopGracefully(
   return handlerError;
 }
 
-export function graceSecondsOf(
-  annotations: ContainerDetail["annotations"],
-  maxSeconds: number,
-): number {
+export function graceSecondsOf(annotations: ContainerDetail["annotations"]): number {
   const recorded =
     wholeSeconds(annotations["io.kubernetes.pod.deletionGracePeriod"]) ??
     wholeSeconds(annotations["io.kubernetes.pod.terminationGracePeriod"]);
-  return Math.min(recorded ?? GRACE_MIN_SECONDS, maxSeconds);
+  return Math.min(recorded ?? GRACE_MIN_SECONDS, GRACE_MAX_SECONDS);
 }
 
 function wholeSeconds(text: string | undefined): number | null {

@@ -199,8 +199,6 @@ export type Decision<Keep, Remove> = { readonly tried: readonly string[] } & (
 
 export interface PlannedContainer {
   readonly container: Container;
-  /** UNKNOWN ones are stopped first. */
-  readonly stopFirst: boolean;
   readonly decision: Decision<ContainerKeepReason, ContainerRemoveReason>;
 }
 

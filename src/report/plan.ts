@@ -152,7 +152,7 @@ const containerPlanJson = (plan: ContainerPlan) => ({
 
 export const plannedContainerJson = (planned: PlannedContainer) => ({
   ...containerJson(planned.container),
-  stopFirst: planned.stopFirst,
+  stopFirst: planned.container.state === "unknown",
   ...decisionJson(planned.decision),
 });
 

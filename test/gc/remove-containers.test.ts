@@ -403,9 +403,8 @@ describe("a removal that is refused because somebody else", () => {
     ["removes it while it is stopped", "failed", unknown],
     ["has just removed a sandbox", "failed", { containers: [] }],
   ])("%s counts as removed already", async (_, kind, scene) => {
-    const { results, outcome } = await refused(kind, true, scene);
+    const { results } = await refused(kind, true, scene);
     expect(results).toEqual(["already-gone"]);
-    expect(outcome.containers.some(({ stopped }) => stopped)).toBe(scene === unknown);
   });
 
   test("has not finished removing it is skipped, and has not failed", async () => {

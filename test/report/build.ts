@@ -154,13 +154,11 @@ export const sandbox = (seed: number, differences: Partial<Sandbox> = {}): Sandb
 
 export const removedContainer = (seed: number): PlannedContainer => ({
   container: container(seed),
-  stopFirst: false,
   decision: { kind: "remove", reason: { kind: "pod-gone" }, tried: ["pod-gone"] },
 });
 
 export const keptContainer = (seed: number): PlannedContainer => ({
   container: container(seed, { state: "running" }),
-  stopFirst: false,
   decision: { kind: "keep", reason: { kind: "running" }, tried: ["running"] },
 });
 

@@ -59,7 +59,6 @@ function planContainers(input: ContainerInput): readonly PlannedContainer[] {
   return judged
     .map(({ container, tried, decision }): PlannedContainer => ({
       container,
-      stopFirst: container.state === "unknown",
       decision: decision ?? byLimits(over.get(container.id), newest.has(container.id), tried),
     }))
     .toSorted((one, other) => rankOf(one) - rankOf(other));

@@ -67,8 +67,7 @@ function evictContainers(input: ContainerInput): readonly PlannedContainer[] {
     .map(({ container, tried, decision }): PlannedContainer => {
       const reason = over.get(container.id);
       const byLimits = reason === undefined ? WITHIN_LIMITS : { remove: reason };
-      const stopFirst = container.state === "unknown";
-      return { container, stopFirst, decision: decision ?? decisionOf(byLimits, tried) };
+      return { container, decision: decision ?? decisionOf(byLimits, tried) };
     })
     .toSorted((one, other) => rankOf(one) - rankOf(other));
 }

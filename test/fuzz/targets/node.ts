@@ -82,7 +82,7 @@ const hook = textTarget(
       "io.kubernetes.container.ports": text,
       "io.kubernetes.pod.terminationGracePeriod": text,
     };
-    const grace = graceSecondsOf(annotations, 30);
+    const grace = graceSecondsOf(annotations);
     holds(Number.isInteger(grace) && grace >= 0 && grace <= 30, `${grace} s of grace`);
     const handler = readHandler(text);
     if (handler?.kind === "sleep")

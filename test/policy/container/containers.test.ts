@@ -77,7 +77,6 @@ describe("of a deleted pod", () => {
       const container = dead("a", "c", { state });
       const plan = planOf({ containers: [container] }, { pods: gone });
       expect(reasonOf(plan, container.id)).toBe("pod-gone");
-      expect(plan.containers[0]?.stopFirst).toBe(state === "unknown");
     },
   );
 
