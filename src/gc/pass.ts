@@ -20,7 +20,7 @@ import { forgetRemoved } from "../policy/remember.ts";
 import type { Announcer } from "./announcer.ts";
 import { impatient } from "./calls.ts";
 import { freshNode } from "./fresh-lists.ts";
-import { type Observer, readPodDirectories, unmeasuredIn } from "./observe.ts";
+import { type Observer, unmeasuredIn } from "./observe.ts";
 import { imageEvents } from "./pass-warnings.ts";
 import type { Engine, Seen } from "./ports.ts";
 import { observerOf, prepare, type Prepared, type PrepareRequest, seenOf } from "./prepare.ts";
@@ -190,27 +190,16 @@ class RunningPass {
       return;
     }
     const engine = this.#engine;
-    const fresh = freshNode({
-      engine,
-      observer: this.#observer,
-      first: prepared.snapshot,
-      // What containers used may be unused once they are removed, and others may have started.
-      listedNs: this.#hasListedContainers() ? null : prepared.listedNs,
-      signal: this.#stop,
-    });
+    const node = freshNode(engine, this.#observer, { ...prepared, signal: this.#stop });
+    // What containers used may be unused once they are removed, and others may have started.
+    if (this.#hasListedContainers()) node.expire();
     this.#images = await removeImages({
       ...engine,
       ...engine.observe,
       plan,
       facts: prepared,
       now: () => this.#now(),
-      look: async () => {
-        // Containers may start between two lists.
-        const starting = async (node: Snapshot) => readPodDirectories(engine.observe.host, node);
-        const first = await starting(await fresh.get());
-        await this.#starting.untilStarted(first, async () => starting(await fresh.again()));
-        return fresh.value;
-      },
+      look: () => this.#starting.untilStarted(node),
       stop: this.#stop,
       endWaits: this.#endWaits,
       done: (item) => engine.journal.imageDone(this.#id, item),

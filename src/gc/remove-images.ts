@@ -1,6 +1,5 @@
 /** Removes images by a plan: lists the node before each removal, removes, verifies, measures, and stops by the rules of policy/space.ts. */
 
-import { runtimeOf } from "../cri/runtimes.ts";
 import { failureCode, messageOf } from "../model/errors.ts";
 import type { ImageId } from "../model/ids.ts";
 import {
@@ -13,9 +12,9 @@ import {
   reportedOf,
 } from "../model/pass.ts";
 import type { ImageCandidate, ImagePlan } from "../model/plan.ts";
-import type { CommitFilesystem, DiskReader, RuntimeReader, Timer } from "../model/ports.ts";
+import type { RuntimeReader } from "../model/ports.ts";
 import type { ImageKeepReason } from "../model/reason.ts";
-import type { Filesystem, Image, Snapshot } from "../model/snapshot.ts";
+import type { Image, Snapshot } from "../model/snapshot.ts";
 import { duration, type Instant } from "../model/time.ts";
 import { larger } from "../model/values.ts";
 import type { Facts } from "../policy/facts.ts";
@@ -25,7 +24,6 @@ import { layersOf } from "../policy/layers.ts";
 import {
   gaveNothing,
   isTelling,
-  lacksRoom,
   type StopRule,
   type Streak,
   streakAfter,
@@ -33,19 +31,17 @@ import {
 } from "../policy/space.ts";
 import { noRoomWords } from "../report/reasons.ts";
 import { UNANSWERED_MAX } from "./calls.ts";
-import { Meter, type Place } from "./meter.ts";
+import { Meter, type MeterPorts } from "./meter.ts";
 import type { Engine } from "./ports.ts";
 import { type ImageRemoved, isForWantOfSpace, removeImage } from "./remove-image.ts";
 
 /** How long the pass looks at what others write. */
 const LOOK_MS = 2_000;
 
-export interface ImageExecution extends Pick<Engine, "memory" | "passes" | "policy" | "hold"> {
+export interface ImageExecution
+  extends MeterPorts, Pick<Engine, "memory" | "passes" | "policy" | "hold"> {
   readonly runtime: Pick<RuntimeReader, "imageStatus">;
   readonly writer: Pick<Engine["writer"], "removeImage">;
-  readonly disk: Pick<DiskReader, "measure">;
-  readonly commit: CommitFilesystem;
-  readonly timer: Timer;
   readonly plan: ImagePlan;
   /** What the plan was decided from. */
   readonly facts: Facts;
@@ -70,16 +66,16 @@ class ImageRemovals {
   readonly #execution: ImageExecution;
   readonly #rule: StopRule;
   readonly #meter: Meter;
-  /** The disks on which removals must free something: those with a target, else those that hold images. */
-  readonly #stores: readonly Place[];
   readonly #items: ImageItem[] = [];
   /** Those to announce. */
   readonly #ghosts: Image[] = [];
   readonly #gone = new Set<ImageId>();
-  #judged: { readonly snapshot: Snapshot; readonly recheck: Recheck } | null = null;
+  /** The node as last looked at. */
+  #node: Snapshot;
+  /** What its candidates are judged by, and what its images take at least: made when needed. */
+  #recheck: Recheck | null = null;
+  #storeBytesMin: bigint | null = null;
   #estimatedBytes = 0n;
-  /** What the images of these lists take at least: a removal frees at most the size of its image. */
-  #store: { readonly node: Snapshot; leastBytes: bigint } | null = null;
   /** Reported sizes of what was removed for the targets. */
   readonly #sizes: bigint[] = [];
   /** Removals in a row without an answer, on which the runtime may still be working. */
@@ -90,23 +86,17 @@ class ImageRemovals {
   constructor(execution: ImageExecution) {
     const { plan, facts, policy } = execution;
     this.#execution = execution;
+    this.#node = facts.snapshot;
     this.#rule = policy.stopRule(plan);
-    const wanted = plan.targets.filter((target) => "device" in target);
-    this.#stores =
-      wanted.length > 0
-        ? wanted.filter(({ device }, at) => wanted.findIndex((it) => it.device === device) === at)
-        : facts.snapshot.filesystems.filter(({ roles }) => roles.includes("imagefs"));
-    const { targets } = plan;
-    const rooms = roomsOf(facts.snapshot);
-    this.#meter = new Meter({ ...execution, stores: this.#stores, targets, rooms });
+    this.#meter = new Meter(execution, plan.targets, facts.snapshot);
   }
 
   get #streak(): Streak | null {
-    return this.#execution.passes.streaks.get(this.#stores[0]?.device ?? "") ?? null;
+    return this.#execution.passes.streaks.get(this.#meter.stores[0]?.device ?? "") ?? null;
   }
 
   set #streak(streak: Streak | null) {
-    this.#execution.passes.streaks.set(this.#stores[0]?.device ?? "", streak);
+    this.#execution.passes.streaks.set(this.#meter.stores[0]?.device ?? "", streak);
   }
 
   async run(): Promise<ImageEnd> {
@@ -115,10 +105,8 @@ class ImageRemovals {
     if (plan.candidates.length === 0 && plan.targets.length === 0) return "nothing-to-do";
     try {
       await this.#meter.read();
-      // Removing containers may have been enough.
-      if (this.#needsNone()) return "target-reached";
       for (const candidate of plan.candidates) {
-        const end = await this.#step(candidate);
+        const end = (await this.#endBefore(candidate)) ?? (await this.#try(candidate));
         if (end !== null) return end;
       }
       return (await this.#endIfNothingFreed()) ?? (await this.#endOfAll());
@@ -128,22 +116,37 @@ class ImageRemovals {
     }
   }
 
-  /** One candidate; `null` to go on with the next. */
-  async #step(candidate: ImageCandidate): Promise<ImageEnd | null> {
-    const { stop, look, done, now, timer } = this.#execution;
+  /** Looks at the node and its disks; `null` if the candidate's turn has come. */
+  async #endBefore(candidate: ImageCandidate): Promise<ImageEnd | null> {
+    const { stop, look } = this.#execution;
     const nothingFreed = await this.#endIfNothingFreed();
     if (nothingFreed !== null) return nothingFreed;
+    const isForTarget = !isForAge(candidate);
+    if (isForTarget && this.#endsOnAgeErrors()) return "age-removal-errors";
+    // Removing containers, or the image before, may have been enough.
+    if (isForTarget && this.#verdict() === "reached") return "target-reached";
     if (stop.aborted) return "stopped";
-    const node = await look();
+    this.#see(await look());
     if (stop.aborted) return "stopped";
     await this.#meter.read();
-    if (this.#hasNoRoom()) return "no-room";
-    const forAge = candidate.triggers.some(({ kind }) => kind === "age");
-    if (!forAge && this.#endsOnAgeErrors()) return "age-removal-errors";
-    const end = forAge ? null : await this.#endByDisk(node);
-    if (end !== null) return end;
-    if (stop.aborted) return "stopped";
-    const keep = this.#keepReason(candidate, node);
+    const { pathWithoutRoom } = this.#meter;
+    if (pathWithoutRoom !== null) {
+      this.#error = noRoomWords(pathWithoutRoom);
+      return "no-room";
+    }
+    const end = isForTarget ? await this.#endByDisk() : null;
+    return end ?? (stop.aborted ? "stopped" : null);
+  }
+
+  #see(node: Snapshot): void {
+    if (node !== this.#node) [this.#recheck, this.#storeBytesMin] = [null, null];
+    this.#node = node;
+  }
+
+  /** Removes a candidate, unless something keeps it now; `null` to go on with the next. */
+  async #try(candidate: ImageCandidate): Promise<ImageEnd | null> {
+    const { done, now, timer } = this.#execution;
+    const keep = this.#keepReason(candidate);
     const [startedAt, startNs] = [now(), timer.monotonicNs()];
     const result: ImageResult =
       keep === null ? await this.#remove(candidate) : { kind: "skipped", reason: keep };
@@ -165,134 +168,111 @@ class ImageRemovals {
 
   async #remove(candidate: ImageCandidate): Promise<ImageResult> {
     const { passes, policy } = this.#execution;
-    const { image, estimateBytes } = candidate;
-    const { freeBytes: freeBefore, ns: startNs } = this.#meter;
+    const { image, estimateBytes: estimatedBytes } = candidate;
+    const { id, sizeBytes } = image;
+    const before = this.#meter.moment;
     const removed = await removeImage(this.#execution, candidate);
     this.#unanswered = removed.isUnanswered ? this.#unanswered + 1 : 0;
-    if (removed.kind !== "gone") return this.#notRemoved(candidate, removed);
-    passes.removed(image.id);
-    policy.imageRemoved(image.id);
-    this.#gone.add(image.id);
-    this.#estimatedBytes += estimateBytes;
-    if (this.#store !== null) this.#store.leastBytes -= image.sizeBytes;
-    if (!candidate.triggers.some(({ kind }) => kind === "age")) this.#sizes.push(image.sizeBytes);
-    // What the runtime answered is recorded in any case.
-    const isMeasured = await this.#meter.read().then(
-      () => true,
-      (thrown: unknown) => {
-        this.#error = messageOf(thrown);
-        return false;
-      },
-    );
-    const gainedBytes = isMeasured ? this.#meter.freeBytes - freeBefore : 0n;
-    this.#streak = streakAfter(this.#streak, {
-      sizeBytes: image.sizeBytes,
-      estimatedBytes: estimateBytes,
-      gainedBytes,
-      freeBefore,
-      startNs,
-    });
-    if (isMeasured && this.#streak === null)
-      for (const { device } of this.#stores) passes.gaveBack(device);
+    if (removed.kind !== "gone") return this.#notRemoved(image, removed);
+    passes.removed(id);
+    policy.imageRemoved(id);
+    this.#gone.add(id);
+    this.#estimatedBytes += estimatedBytes;
+    if (this.#storeBytesMin !== null) this.#storeBytesMin -= sizeBytes;
+    if (!isForAge(candidate)) this.#sizes.push(sizeBytes);
+    const answer = { kind: "removed", reportedBytes: sizeBytes } as const;
+    try {
+      await this.#meter.read();
+    } catch (thrown) {
+      // What the runtime answered is recorded in any case.
+      this.#error = messageOf(thrown);
+      return { ...answer, measuredBytes: 0n };
+    }
+    const gainedBytes = this.#meter.moment.freeBytes - before.freeBytes;
+    this.#streak = streakAfter(this.#streak, { sizeBytes, estimatedBytes, gainedBytes, before });
+    if (this.#streak === null) for (const { device } of this.#meter.stores) passes.gaveBack(device);
     const { availableAfter: availableBytes } = this.#meter.totals();
-    const reportedBytes = image.sizeBytes;
-    return { kind: "removed", reportedBytes, measuredBytes: gainedBytes, availableBytes };
+    return { ...answer, measuredBytes: gainedBytes, availableBytes };
   }
 
-  #notRemoved({ image }: ImageCandidate, removed: ImageRemoved): ImageResult {
+  #notRemoved(image: Image, { kind, failure, message }: ImageRemoved): ImageResult {
     const { passes } = this.#execution;
-    if (removed.kind === "busy")
+    if (kind === "busy")
       return { kind: "skipped", reason: changed("another removal of it is in progress") };
     passes.notRemoved(image.id);
-    if (removed.kind === "ghost") {
+    if (kind === "ghost") {
       if (passes.isSecondGhost(image.id)) this.#ghosts.push(image);
       return { kind: "ghost" };
     }
-    if (removed.kind === "unseen") this.#error = removed.message;
-    if (isForWantOfSpace(removed.failure)) this.#error = messageOf(removed.failure);
+    if (kind === "unseen") this.#error = message;
+    if (isForWantOfSpace(failure)) this.#error = messageOf(failure);
     // Further requests would remove more than needed.
     if (this.#unanswered >= UNANSWERED_MAX)
       this.#error ??= `${this.#unanswered} removals in a row got no answer, and the runtime may still be working on them; the rest is left to the next pass`;
-    if (removed.failure === null)
+    if (failure === null)
       return { kind: "removed", reportedBytes: image.sizeBytes, measuredBytes: 0n };
-    return {
-      kind: "failed",
-      message: messageOf(removed.failure),
-      code: failureCode(removed.failure),
-    };
+    return { kind: "failed", message: messageOf(failure), code: failureCode(failure) };
   }
 
   /** Why it is kept after all, by the node as it is now and the newest records; `null`: it may be removed. */
-  #keepReason(candidate: ImageCandidate, node: Snapshot): ImageKeepReason | null {
+  #keepReason(candidate: ImageCandidate): ImageKeepReason | null {
     const { facts, memory, policy, hold } = this.#execution;
     if (hold().kind !== "none") return { kind: "blocked", block: "on-hold" };
-    if (this.#judged?.snapshot !== node) {
-      const now = {
-        ...facts,
-        snapshot: node,
-        hold: { kind: "none" } as const,
-      };
-      this.#judged = { snapshot: node, recheck: policy.recheckImages(now) };
-    }
+    this.#recheck ??= policy.recheckImages({
+      ...facts,
+      snapshot: this.#node,
+      hold: { kind: "none" },
+    });
     // Every list counts: a record ends with the first one that lacks its image.
     const isAnother = isRecreated(candidate, facts.ledger, memory.current());
     return (
-      this.#judged.recheck(candidate, this.#gone) ??
+      this.#recheck(candidate, this.#gone) ??
       (isAnother ? changed("it was removed and created again") : null)
     );
   }
 
-  #verdict(node: Snapshot, isEnd = false): Verdict {
+  #verdict(isEnd = false): Verdict {
     return this.#rule.verdict({
       readings: this.#meter.readings,
-      storeBytes: this.#storeBytes(node),
+      storeBytes: this.#storeBytes(),
       estimatedBytes: this.#estimatedBytes,
       sizes: this.#sizes,
       isEnd,
     });
   }
 
-  /** Whether the targets are reached before the first removal for them. */
-  #needsNone(): boolean {
-    const { plan, facts } = this.#execution;
-    const isForAge = plan.candidates[0]?.triggers.some(({ kind }) => kind === "age") === true;
-    return plan.targets.length > 0 && !isForAge && this.#verdict(facts.snapshot) === "reached";
-  }
-
   /** For a budget, added up again only for new lists, or where it may be reached: it takes 6 ms with 10,000 images. */
-  #storeBytes(node: Snapshot): bigint {
+  #storeBytes(): bigint {
     const { plan, facts } = this.#execution;
     const budget = plan.targets.find((target) => target.kind === "store-bytes");
     if (budget === undefined) return 0n;
-    if (this.#store?.node !== node || this.#store.leastBytes <= budget.maximumBytes) {
-      const left = distinctImages(node.images, "any").filter(({ id }) => !this.#gone.has(id));
-      this.#store = { node, leastBytes: layersOf(node.images, facts.ledger).sizeOf(left) };
+    if (this.#storeBytesMin === null || this.#storeBytesMin <= budget.maximumBytes) {
+      const { images } = this.#node;
+      const left = distinctImages(images, "any").filter(({ id }) => !this.#gone.has(id));
+      this.#storeBytesMin = layersOf(images, facts.ledger).sizeOf(left);
     }
-    return this.#store.leastBytes;
+    return this.#storeBytesMin;
   }
 
   /** Whether the targets are reached, or by the estimates should be; `null` to go on. */
-  async #endByDisk(node: Snapshot, isEnd = false): Promise<ImageEnd | null> {
-    const verdict = this.#verdict(node, isEnd);
-    if (verdict === "reached") return "target-reached";
+  async #endByDisk(isEnd = false): Promise<ImageEnd | null> {
+    const verdict = this.#verdict(isEnd);
     if (verdict === "go-on") return null;
-    await this.#wait(() => this.#verdict(node, isEnd) === "reached");
-    return this.#verdict(node, isEnd) === "reached" ? "target-reached" : "estimated";
+    const isReached = () => this.#verdict(isEnd) === "reached";
+    if (verdict === "estimated") await this.#wait(isReached);
+    return isReached() ? "target-reached" : "estimated";
   }
 
   #endsOnAgeErrors(): boolean {
-    const ofAge = this.#items.filter(({ trigger }) => trigger.kind === "age");
+    const ofAge = this.#items.filter(({ candidate }) => isForAge(candidate));
     return this.#rule.endsOnAgeErrors && ofAge.some(({ result }) => result.kind === "failed");
   }
 
   async #endOfAll(): Promise<ImageEnd> {
-    const { plan, facts } = this.#execution;
+    const { plan } = this.#execution;
     if (this.#endsOnAgeErrors()) return "age-removal-errors";
     if (plan.blocks.length > 0) return blockedEnd(plan);
-    if (plan.targets.length > 0) {
-      const node = this.#judged?.snapshot ?? facts.snapshot;
-      return (await this.#endByDisk(node, true)) ?? "candidates-exhausted";
-    }
+    if (plan.targets.length > 0) return (await this.#endByDisk(true)) ?? "candidates-exhausted";
     if (this.#items.some(({ result }) => isFailed(result))) return "candidates-exhausted";
     return this.#items.length > 0 ? "target-reached" : "nothing-to-do";
   }
@@ -302,36 +282,27 @@ class ImageRemovals {
     const { passes, timer, endWaits, stop, facts } = this.#execution;
     const streak = this.#streak;
     if (!this.#rule.endsIfNothingFreed || !isTelling(streak)) return null;
-    const gaveBack = (): boolean =>
-      !gaveNothing(
-        streak,
-        { freeBytes: this.#meter.freeBytes, ns: this.#meter.ns },
-        { writtenBytes: 0n, ns: 1n },
-      );
-    await this.#wait(gaveBack);
-    const [freeBytes, ns] = [this.#meter.freeBytes, this.#meter.ns];
-    if (!gaveBack()) {
+    await this.#wait(() => !gaveNothing(streak, this.#meter.moment));
+    const waited = this.#meter.moment;
+    if (gaveNothing(streak, waited)) {
       await timer.sleep(LOOK_MS, stop);
       await this.#meter.read();
     }
-    const look = { writtenBytes: freeBytes - this.#meter.freeBytes, ns: this.#meter.ns - ns || 1n };
     // An aborted look proves nothing; the next pass looks again before it removes anything.
     if (stop.aborted || endWaits.aborted) return null;
     this.#streak = null;
-    if (!gaveNothing(streak, { freeBytes, ns }, look)) return null;
-    for (const { device } of this.#stores)
-      passes.gaveNothing(
-        device,
-        this.#meter.readings.get(device)?.availableBytes ?? 0n,
-        facts.limits.ledger.imageGcPeriod,
-      );
-    const { removals, estimatedBytes } = streak;
-    const filesystem = this.#stores[0]?.path ?? "";
+    if (!gaveNothing(streak, waited, this.#meter.moment)) return null;
+    const { stores, readings } = this.#meter;
+    const { imageGcPeriod } = facts.limits.ledger;
+    for (const { device } of stores)
+      passes.gaveNothing(device, readings.get(device)?.availableBytes ?? 0n, imageGcPeriod);
+    const { removals, estimatedBytes, since } = streak;
+    const gainedBytes = waited.freeBytes - since.freeBytes;
     this.#nothingFreed = {
-      filesystem,
+      filesystem: stores[0]?.path ?? "",
       removals,
       estimatedBytes,
-      gainedBytes: freeBytes - streak.freeBefore,
+      gainedBytes,
     };
     return "nothing-freed";
   }
@@ -340,16 +311,6 @@ class ImageRemovals {
     const { passes, endWaits } = this.#execution;
     if (!passes.mayWait()) return;
     if (await this.#meter.waitForSpace(isEnough, endWaits)) passes.waitedInVain();
-  }
-
-  #hasNoRoom(): boolean {
-    const { readings } = this.#meter;
-    const full = roomsOf(this.#execution.facts.snapshot).find((filesystem) => {
-      const reading = readings.get(filesystem.device);
-      return reading !== undefined && lacksRoom(filesystem, reading);
-    });
-    if (full !== undefined) this.#error = noRoomWords(full.path);
-    return full !== undefined;
   }
 
   outcome(end: ImageEnd): ImageOutcome {
@@ -366,6 +327,9 @@ class ImageRemovals {
     };
   }
 }
+
+const isForAge = ({ triggers }: ImageCandidate): boolean =>
+  triggers.some(({ kind }) => kind === "age");
 
 /** The outcome of a pass that has not begun to remove images. */
 export function noImages(plan: ImagePlan | null, end: ImageEnd): ImageOutcome {
@@ -386,12 +350,6 @@ export function noImages(plan: ImagePlan | null, end: ImageEnd): ImageOutcome {
     ghosts: [],
   };
 }
-
-/** Where the runtime needs room for a removal. */
-const roomsOf = ({ runtime, filesystems }: Snapshot): readonly Filesystem[] =>
-  runtimeOf(runtime).removalNeedsRoom
-    ? filesystems.filter(({ roles }) => roles.includes("imagefs") || roles.includes("containerfs"))
-    : [];
 
 function blockedEnd(plan: ImagePlan): ImageEnd {
   const kinds = new Set(plan.blocks.map(({ kind }) => kind));

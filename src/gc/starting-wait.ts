@@ -3,9 +3,11 @@
 import type { Purpose } from "../model/plan.ts";
 import type { RemovalBlock } from "../model/reason.ts";
 import type { Snapshot } from "../model/snapshot.ts";
-import { seconds, toMs } from "../model/time.ts";
+import { duration, seconds, toMs } from "../model/time.ts";
 import { startingBlock } from "../policy/image/judge.ts";
 import { imageBlock } from "../report/reasons.ts";
+import type { Fresh } from "./fresh-lists.ts";
+import { readPodDirectories } from "./observe.ts";
 import type { Engine } from "./ports.ts";
 
 const UNDER_PRESSURE = seconds(5);
@@ -22,44 +24,48 @@ export interface StartingWaitOptions {
 
 /** One for each pass. */
 export class StartingWait {
-  readonly #engine: Pick<Engine, "timer" | "journal" | "passes">;
+  readonly #engine: Pick<Engine, "timer" | "journal" | "passes" | "observe">;
   readonly #options: StartingWaitOptions;
   readonly #isUnderPressure: boolean;
-  readonly #limitNs: bigint;
   /** Pods that an earlier pass has waited for while the pressure lasts. */
   readonly #awaited: ReadonlySet<string>;
-  #waitedNs = 0n;
+  #leftNs: bigint;
 
-  constructor(engine: Pick<Engine, "timer" | "journal" | "passes">, options: StartingWaitOptions) {
+  constructor(
+    engine: Pick<Engine, "timer" | "journal" | "passes" | "observe">,
+    options: StartingWaitOptions,
+  ) {
     this.#engine = engine;
     this.#options = options;
     this.#isUnderPressure = options.purpose.kind === "pressure";
-    this.#limitNs = this.#isUnderPressure ? UNDER_PRESSURE : OTHERWISE;
+    this.#leftNs = this.#isUnderPressure ? UNDER_PRESSURE : OTHERWISE;
     this.#awaited = new Set(this.#isUnderPressure ? engine.passes.awaited : []);
   }
 
-  /** Looks again until no pod is starting, or the pass may no longer wait. */
-  async untilStarted(first: Snapshot, again: () => Promise<Snapshot>): Promise<void> {
+  /** The node as it is, once no pod is starting, or the pass may no longer wait. */
+  async untilStarted(node: Fresh<Snapshot>): Promise<Snapshot> {
     const { timer, passes } = this.#engine;
     const { endWaits } = this.#options;
-    const blockOf = (snapshot: Snapshot) =>
-      this.#waitedNs >= this.#limitNs || endWaits.aborted
-        ? null
-        : startingBlock(snapshot, this.#awaited);
-    let block = blockOf(first);
-    if (block === null) return;
-    this.#report(block);
-    let snapshot = first;
+    let block = await this.#block(await node.get());
+    if (block !== null) this.#report(block);
+    else return node.value;
     while (block !== null) {
       if (this.#isUnderPressure) for (const { uid } of block.pods) passes.awaited.add(uid);
       const startNs = timer.monotonicNs();
-      const leftMs = toMs(seconds(Number(this.#limitNs - this.#waitedNs) / 1e9));
-      await timer.sleep(Math.max(1, Math.min(PAUSE_MS, leftMs)), endWaits);
-      if (!endWaits.aborted) snapshot = await again();
-      this.#waitedNs += timer.monotonicNs() - startNs;
-      block = blockOf(snapshot);
+      await timer.sleep(Math.min(PAUSE_MS, toMs(duration(this.#leftNs)) + 1), endWaits);
+      if (!endWaits.aborted) await node.again();
+      this.#leftNs -= timer.monotonicNs() - startNs;
+      block = await this.#block(node.value);
     }
     this.#report(null);
+    return node.value;
+  }
+
+  /** Containers may start between two lists, so directories are read after them. */
+  async #block(snapshot: Snapshot): Promise<ReturnType<typeof startingBlock>> {
+    if (this.#leftNs <= 0n || this.#options.endWaits.aborted) return null;
+    const { host } = this.#engine.observe;
+    return startingBlock(await readPodDirectories(host, snapshot), this.#awaited);
   }
 
   #report(block: RemovalBlock | null): void {

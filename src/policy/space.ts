@@ -210,14 +210,25 @@ const ROOM_BYTES = 32n * 1024n ** 2n;
 const ROOM_INODES = 64n;
 
 /**
- * CRI-O rewrites its lists of images and layers for each removal. Without room for them it drops the image from its list
- * and keeps the layers for good. Judged by free blocks, because root may use its reserve; ext4 withholds 16 MiB of them.
+ * The disks on which the runtime needs room for a removal. CRI-O rewrites its lists of images and layers for each one:
+ * without room it drops the image from its list and keeps the layers for good.
  */
-export function lacksRoom(
-  { roles }: Pick<Filesystem, "roles">,
-  { capacityBytes, availableBytes, freeBytes = availableBytes, inodes, inodesFree }: DiskReading,
-): boolean {
-  if (!roles.includes("imagefs") && !roles.includes("containerfs")) return false;
+export const roomsOf = ({
+  runtime,
+  filesystems,
+}: Pick<Snapshot, "runtime" | "filesystems">): readonly Filesystem[] =>
+  runtimeOf(runtime).removalNeedsRoom
+    ? filesystems.filter(({ roles }) => roles.some((role) => role !== "nodefs"))
+    : [];
+
+/** Judged by free blocks, because root may use its reserve; ext4 withholds 16 MiB of them. */
+export function lacksRoom({
+  capacityBytes,
+  availableBytes,
+  freeBytes = availableBytes,
+  inodes,
+  inodesFree,
+}: DiskReading): boolean {
   // A tmpfs without a limit has 0 of 0 bytes free, btrfs 0 of 0 inodes.
   return (
     (capacityBytes > 0n && freeBytes < ROOM_BYTES) || (inodes > 0n && inodesFree < ROOM_INODES)
@@ -295,13 +306,18 @@ const isEstimated = (
   { estimatedBytes }: Pick<Progress, "estimatedBytes">,
 ): boolean => target.kind === "available-bytes" && estimatedBytes >= target.wantedBytes;
 
+/** The free blocks at a time, by the monotonic clock. */
+export interface Moment {
+  readonly freeBytes: bigint;
+  readonly ns: bigint;
+}
+
 /** Removals in a row that gave nothing back. */
 export interface Streak {
   readonly removals: number;
   readonly estimatedBytes: bigint;
-  /** What was free before the first of them, and when. */
-  readonly freeBefore: bigint;
-  readonly sinceNs: bigint;
+  /** Before the first of them. */
+  readonly since: Moment;
 }
 
 export interface Removed {
@@ -309,8 +325,7 @@ export interface Removed {
   readonly estimatedBytes: bigint;
   /** The growth of the free blocks. */
   readonly gainedBytes: bigint;
-  readonly freeBefore: bigint;
-  readonly startNs: bigint;
+  readonly before: Moment;
 }
 
 /** Below this a removal cannot be told from what other programs do to the disk. */
@@ -322,11 +337,11 @@ const STREAK_MAX = 5;
 
 /** `null`: no removal in a row gave nothing back. */
 export function streakAfter(streak: Streak | null, removed: Removed): Streak | null {
-  const { sizeBytes, gainedBytes, freeBefore, startNs } = removed;
+  const { sizeBytes, gainedBytes, before: since } = removed;
   if (removed.estimatedBytes === 0n || sizeBytes < TELLING_BYTES) return streak;
   const estimatedBytes = larger(removed.estimatedBytes, LEAST_BYTES);
   if (gainedBytes * GAVE_BACK_PART >= estimatedBytes) return null;
-  const before = streak ?? { removals: 0, estimatedBytes: 0n, freeBefore, sinceNs: startNs };
+  const before = streak ?? { removals: 0, estimatedBytes: 0n, since };
   return {
     ...before,
     removals: before.removals + 1,
@@ -337,12 +352,13 @@ export function streakAfter(streak: Streak | null, removed: Removed): Streak | n
 export const isTelling = (streak: Streak | null): streak is Streak =>
   streak !== null && streak.removals >= STREAK_MAX;
 
-/** Whether a streak gave nothing back, if others wrote all the while as fast as during a later look. */
+/** Whether a streak had given nothing back by then, if others wrote all the while as fast as between then and later. */
 export function gaveNothing(
-  { freeBefore, sinceNs, estimatedBytes }: Streak,
-  now: { readonly freeBytes: bigint; readonly ns: bigint },
-  look: { readonly writtenBytes: bigint; readonly ns: bigint },
+  { since, estimatedBytes }: Streak,
+  then: Moment,
+  later: Moment = then,
 ): boolean {
-  const others = (atLeastZero(look.writtenBytes) * (now.ns - sinceNs)) / look.ns;
-  return (now.freeBytes - freeBefore + others) * GAVE_BACK_PART < estimatedBytes;
+  const writtenBytes = atLeastZero(then.freeBytes - later.freeBytes);
+  const others = (writtenBytes * (then.ns - since.ns)) / larger(later.ns - then.ns, 1n);
+  return (then.freeBytes - since.freeBytes + others) * GAVE_BACK_PART < estimatedBytes;
 }

@@ -18,6 +18,7 @@ import {
   lacksRoom,
   type Removed,
   reserveLackOf,
+  roomsOf,
   type Streak,
   streakAfter,
   verdictOf,
@@ -218,8 +219,18 @@ test.each([
   ["nothing of no limit", false, { capacityBytes: 0n, availableBytes: 0n }],
   ["no inodes of none", false, { inodes: 0n, inodesFree: 0n }],
 ])("with %s free a disk lacks room for CRI-O's records: %p", (_, expected, change) => {
-  expect(lacksRoom({ roles: ["imagefs"] }, disk({ inodes: 0n, ...change }))).toBe(expected);
-  expect(lacksRoom({ roles: ["nodefs"] }, disk({ inodes: 0n, ...change }))).toBe(false);
+  expect(lacksRoom(disk({ inodes: 0n, ...change }))).toBe(expected);
+});
+
+test.each([
+  ["cri-o", ["imagefs", "containerfs"]],
+  ["containerd", []],
+])("%s needs room on the disks of images and containers", (name, expected) => {
+  const filesystems = (["imagefs", "containerfs", "nodefs"] as const).map((role) =>
+    disk({ roles: [role] }),
+  );
+  const rooms = roomsOf({ runtime: { ...aSnapshot().runtime, name }, filesystems });
+  expect(rooms.flatMap(({ roles }) => roles)).toEqual(expected as never);
 });
 
 describe("a pass", () => {
@@ -283,8 +294,7 @@ describe("removals in a row", () => {
     sizeBytes: 100n * MIB,
     estimatedBytes: BigInt(estimatedMib) * MIB,
     gainedBytes: BigInt(gainedMib) * MIB,
-    freeBefore: 0n,
-    startNs: 0n,
+    before: { freeBytes: 0n, ns: 0n },
   });
   const after = (...those: readonly Removed[]) =>
     those.reduce<Streak | null>((streak, one) => streakAfter(streak, one), null);
@@ -325,11 +335,11 @@ describe("removals in a row", () => {
     ["gave nothing if others wrote less than a tenth", 0n, 48n, true],
     ["gave nothing if others delete", 0n, -100n, true],
   ])("%s", (_, risenMib, writtenMib, expected) => {
-    const begun = five.map((one) => ({ ...one, freeBefore: GIB, startNs: 3_000_000_000n }));
-    const streak = after(...begun)!;
+    const before = { freeBytes: GIB, ns: 3_000_000_000n };
+    const streak = after(...five.map((one) => ({ ...one, before })))!;
     // Twice as long as the look.
     const now = { freeBytes: GIB + risenMib * MIB, ns: 7_000_000_000n };
-    const look = { writtenBytes: (writtenMib * MIB) / 2n, ns: 2_000_000_000n };
+    const look = { freeBytes: now.freeBytes - (writtenMib * MIB) / 2n, ns: 9_000_000_000n };
     expect(gaveNothing(streak, now, look)).toBe(expected);
   });
 });

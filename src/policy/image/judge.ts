@@ -1,5 +1,4 @@
 /** Judges every image of a snapshot once: its users, its protection, and what blocks all removal. */
-import { runtimeOf } from "../../cri/runtimes.ts";
 import type { ContainerId, ImageId } from "../../model/ids.ts";
 import { type ImageRecord, type Ledger, unusedRecord } from "../../model/ledger.ts";
 import type { ImageCandidate, Selection } from "../../model/plan.ts";
@@ -12,7 +11,7 @@ import type { Facts } from "../facts.ts";
 import { compileKeepRules } from "../keep/keep.ts";
 import { layersOf } from "../layers.ts";
 import { isByName, selectedImages } from "../selection.ts";
-import { lacksRoom } from "../space.ts";
+import { lacksRoom, roomsOf } from "../space.ts";
 import { type ProtectionContext, protectionOf, sandboxNames } from "./protect.ts";
 import { compareImages, type Ranked, repositoryPlaces } from "./rank.ts";
 import { distinctImages, nameOf, namesText } from "./reference.ts";
@@ -154,15 +153,11 @@ const imageBlocks = (
   ...standingBlocks(facts),
   ...(problems.length === 0 ? [] : [{ kind: "keep-rules-invalid" as const, problems }]),
   ...(unknown.length === 0 ? [] : [{ kind: "usage-unknown" as const, unknown }]),
-  ...roomBlocks(facts),
+  ...roomsOf(facts.snapshot)
+    .filter(lacksRoom)
+    .map(({ path }) => ({ kind: "no-room" as const, filesystem: path })),
   ...[startingBlock(facts.snapshot)].filter((block) => block !== null),
 ];
-
-function roomBlocks({ snapshot: { runtime, filesystems } }: Facts): readonly RemovalBlock[] {
-  if (!runtimeOf(runtime).removalNeedsRoom) return [];
-  const full = filesystems.filter((filesystem) => lacksRoom(filesystem, filesystem));
-  return full.map(({ path }) => ({ kind: "no-room", filesystem: path }));
-}
 
 type StartingBlock = Extract<RemovalBlock, { readonly kind: "pod-starting" }>;
 
