@@ -65,7 +65,7 @@ export function freshNode(
   const read = async (): Promise<Snapshot> => {
     const next = await observer.refresh(node.value, signal);
     // What this pass has removed is no longer in the ledger.
-    if (next.containers.length === 0 && memory.current().hadContainers)
+    if (next.containers.length === 0 && memory.current().containers.size > 0)
       throw new RuntimeError(
         "failed",
         `the runtime at ${next.runtime.endpoint} lists no container, but listed some a moment ago; crigc removes no image on such a list, and the next pass tries again`,

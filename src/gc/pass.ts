@@ -177,9 +177,8 @@ class RunningPass {
       containers: outcome.containers.filter(isGone).map(({ planned }) => planned.container.id),
       sandboxes: outcome.sandboxes.filter(isGone).map(({ sandbox }) => sandbox.id),
     };
-    const remaining = snapshot.containers.length - gone.containers.length;
     if (gone.containers.length + gone.sandboxes.length > 0)
-      engine.memory.replace(forgetRemoved(engine.memory.current(), { ...gone, remaining }));
+      engine.memory.replace(forgetRemoved(engine.memory.current(), gone));
   }
 
   async #removeImages(prepared: Prepared): Promise<void> {

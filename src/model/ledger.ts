@@ -104,9 +104,7 @@ export const ledgerCodec = record({
   ageRestartedUptime: omitNull(totalUptimeNs),
   /** Records may be missing or old: the next observation restarts the minimum age. */
   ageRestartDue: flag,
-  /** Whether any container was listed at the last observation. */
-  hadContainers: flag,
-  /** Listed at the last observation. */
+  /** Listed at the last observation, without what crigc has removed since; `containers` too. */
   sandboxes: list(branded(sandboxId)),
   images: mapBy("id", imageId, imageFields),
   containers: mapBy("id", containerId, containerFields),
@@ -127,7 +125,6 @@ export const emptyLedger: Ledger = {
   graceReason: null,
   ageRestartedUptime: null,
   ageRestartDue: false,
-  hadContainers: false,
   sandboxes: [],
   images: new Map(),
   containers: new Map(),

@@ -1,18 +1,15 @@
 /** The interface of every decision, and crigc's own rules. `policyOf` in engine/node.ts chooses between these and the kubelet's. */
 import type { ImageId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
-import type { LedgerLimits } from "../model/limits.ts";
 import type { ContainerPlan, ImagePlan, Plan } from "../model/plan.ts";
-import type { Snapshot } from "../model/snapshot.ts";
 import type { ContainerInput } from "./container/container-rules.ts";
 import { decideContainers } from "./container/containers.ts";
-import { judgePods, type Listed, type Owner, podView, rememberPods } from "./container/pods.ts";
-import type { Facts, Parts } from "./facts.ts";
+import { judgePods, type Listed, podView } from "./container/pods.ts";
+import type { Facts } from "./facts.ts";
 import { decideImages, type GoneBefore } from "./image/images.ts";
 import { type Recheck, recheckImages, standingBlocks } from "./image/judge.ts";
-import { usageOf } from "./image/usage.ts";
 import { judgePressure, type PressureInput, type PressureVerdict } from "./pressure/thresholds.ts";
-import { remember } from "./remember.ts";
+import { type Observation, remember } from "./remember.ts";
 import { selectedContainers, selectionOf } from "./selection.ts";
 import { measuredStop, type StopRule } from "./space.ts";
 
@@ -60,14 +57,6 @@ function goneBefore(plan: ContainerPlan | null): GoneBefore {
   return new Set(removed.map(({ container }) => container.id));
 }
 
-export interface Observation {
-  /** Before this observation. */
-  readonly ledger: Ledger;
-  readonly snapshot: Snapshot;
-  readonly limits: LedgerLimits;
-  readonly parts: Parts;
-}
-
 export interface Policy {
   /** The next ledger. */
   readonly remember: (observation: Observation) => Ledger;
@@ -88,7 +77,7 @@ export interface Policy {
 }
 
 export const defaultPolicy: Policy = {
-  remember: (observation) => rememberNode(observation),
+  remember: (observation) => remember(observation),
   ...decideBy({ decideContainers, decideImages }),
   recheckImages,
   imageRemoved: () => undefined,
@@ -98,15 +87,3 @@ export const defaultPolicy: Policy = {
   knowsLayers: true,
   isForgetful: false,
 };
-
-/** Only passes that also read the log directories judge pods; other observations leave their records alone. */
-export function rememberNode(
-  { ledger: before, snapshot, limits, parts }: Observation,
-  listed?: readonly Owner[],
-): Ledger {
-  const usage = usageOf(snapshot);
-  const ledger = remember({ ledger: before, snapshot, usage, limits, pods: before.pods });
-  if (parts.containers === "none") return ledger;
-  const view = { ...snapshot, totalUptime: ledger.totalUptime, limits };
-  return { ...ledger, pods: rememberPods(before.pods, view, listed) };
-}

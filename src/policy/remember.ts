@@ -1,53 +1,55 @@
 /** Makes the next ledger from the last one and an observation, by the clock of all ages. */
 
-import {
-  type ContainerId,
-  type ImageId,
-  isBootId,
-  type PodUid,
-  type SandboxId,
-} from "../model/ids.ts";
+import { type ContainerId, type ImageId, isBootId, type SandboxId } from "../model/ids.ts";
 import {
   type ContainerRecord,
   type ImageRecord,
   type Ledger,
-  type PodRecord,
   unusedRecord,
 } from "../model/ledger.ts";
 import type { LedgerLimits } from "../model/limits.ts";
-import type { Clocks, Image, Snapshot } from "../model/snapshot.ts";
+import type { Clocks, Image, ImageVolumes, Snapshot } from "../model/snapshot.ts";
 import { duration, hours, type Instant, type TotalUptime, totalUptime } from "../model/time.ts";
 import { atLeastZero, larger, smaller } from "../model/values.ts";
 import { keyed } from "./by-object.ts";
+import { listedOwners, type Owner, rememberPods } from "./container/pods.ts";
+import type { Parts } from "./facts.ts";
 import { distinctImages, namesText } from "./image/reference.ts";
-import type { Usage } from "./image/usage.ts";
+import { usageOf } from "./image/usage.ts";
 import { rememberImageConfigs } from "./layers.ts";
 
-export interface Remember {
+export interface Observation {
+  /** Before this observation. */
   readonly ledger: Ledger;
   readonly snapshot: Snapshot;
-  /** All uses in this snapshot. */
-  readonly usage: Usage;
   readonly limits: LedgerLimits;
-  /** The pods' records as judged on this snapshot. */
-  readonly pods: ReadonlyMap<PodUid, PodRecord>;
+  readonly parts: Parts;
 }
 
-/** The next ledger. Applying the same snapshot twice changes nothing. */
-export function remember(given: Remember): Ledger {
-  const { snapshot } = given;
+/** The next ledger. Applying the same snapshot twice changes nothing. `owners`: of all that the runtime lists. */
+export function remember(
+  observation: Observation,
+  owners: readonly Owner[] = listedOwners(observation.snapshot),
+): Ledger {
+  const { snapshot, limits, parts } = observation;
   const { clocks } = snapshot;
-  const now = ageNow(given.ledger, clocks);
-  const ledger = forgetUnlisted(given.ledger, snapshot.images);
+  const now = ageNow(observation.ledger, clocks);
+  const ledger = forgetUnlisted(observation.ledger, snapshot.images);
+  const { users } = usageOf(snapshot);
   const containers = keyed(ledger.containers, snapshot.containers, ({ id }) =>
-    containerRecord({ ledger, snapshot }, id),
+    containerRecord(ledger.containers.get(id), snapshot.imageVolumes.get(id)),
   );
-  const input = { ...given, ledger };
   const images = keyed(ledger.images, distinctImages(snapshot.images, "last"), (image) =>
-    imageRecord(input, image, now),
+    imageRecord(image, ledger.images.get(image.id), {
+      seenAt: clocks.wall,
+      // Read after the calls, as in the kubelet: an image in use is never older than the pass.
+      usedAt: users.has(image.id) ? snapshot.observedAt : null,
+      now,
+    }),
   );
+  const view = { ...snapshot, totalUptime: now, limits };
   return {
-    ...graceOf(input, now),
+    ...graceOf({ ...observation, ledger }, now),
     bootId: clocks.bootId,
     observedAt: clocks.wall,
     // An earlier snapshot must not turn the uptime back: that time would count twice.
@@ -57,11 +59,11 @@ export function remember(given: Remember): Ledger {
     totalUptime: now,
     ageRestartedUptime: ledger.ageRestartDue ? now : ledger.ageRestartedUptime,
     ageRestartDue: false,
-    hadContainers: snapshot.containers.length > 0,
     sandboxes: snapshot.sandboxes.map(({ id }) => id).toSorted(),
     images,
     containers,
-    pods: input.pods,
+    // Only passes that also read the log directories judge pods.
+    pods: parts.containers === "none" ? ledger.pods : rememberPods(ledger.pods, view, owners),
     // Layers are read apart from observations.
     ...rememberImageConfigs(ledger, snapshot.images, new Map()),
   };
@@ -93,18 +95,9 @@ export function seeImages(
   if (ledger.observedAt === null) return ledger;
   const fresh = listed.filter(({ id }) => !ledger.images.has(id));
   if (fresh.length === 0) return ledger;
-  const images = new Map(ledger.images);
-  for (const image of fresh)
-    images.set(
-      image.id,
-      unusedRecord({
-        firstSeenAt: at.wall,
-        firstSeenUptime: at.totalUptime,
-        names: namesText(image),
-        sizeBytes: image.sizeBytes,
-      }),
-    );
-  return { ...ledger, images };
+  const seen = { seenAt: at.wall, usedAt: null, now: at.totalUptime };
+  const records = fresh.map((image) => [image.id, imageRecord(image, undefined, seen)] as const);
+  return { ...ledger, images: new Map([...ledger.images, ...records]) };
 }
 
 /** Restores a record that was dropped for a removal that failed; under other names it is another image. */
@@ -123,12 +116,9 @@ export const forgetRemoved = (
   removed: {
     readonly containers: readonly ContainerId[];
     readonly sandboxes: readonly SandboxId[];
-    /** Containers that remain. */
-    readonly remaining: number;
   },
 ): Ledger => ({
   ...ledger,
-  hadContainers: ledger.hadContainers && removed.remaining > 0,
   containers: without(ledger.containers, removed.containers),
   sandboxes: ledger.sandboxes.filter((id) => !removed.sandboxes.includes(id)),
 });
@@ -143,7 +133,7 @@ type Grace = Pick<Ledger, "graceUntil" | "graceReason">;
 const NO_GRACE: Grace = { graceUntil: null, graceReason: null };
 
 /** After a boot, or when all containers vanish at once, the pods may just not be back yet. */
-function graceOf({ ledger, snapshot, limits }: Remember, now: TotalUptime): Grace {
+function graceOf({ ledger, snapshot, limits }: Observation, now: TotalUptime): Grace {
   const { bootGrace } = limits;
   const { clocks, containers } = snapshot;
   const left = bootGrace - clocks.uptime;
@@ -151,39 +141,45 @@ function graceOf({ ledger, snapshot, limits }: Remember, now: TotalUptime): Grac
   // At most once per boot: the record outlasts the grace period.
   if (ledger.graceReason === "containers-vanished" && isSameBoot(ledger, clocks))
     return { graceUntil: ledger.graceUntil, graceReason: ledger.graceReason };
-  if (ledger.hadContainers && containers.length === 0)
+  if (ledger.containers.size > 0 && containers.length === 0)
     return { graceUntil: totalUptime(now + bootGrace), graceReason: "containers-vanished" };
   return left > 0n ? { graceUntil: totalUptime(now + left), graceReason: "boot" } : NO_GRACE;
 }
 
-function imageRecord(input: Remember, image: Image, now: TotalUptime): ImageRecord {
-  const { ledger, snapshot, usage } = input;
-  const before = ledger.images.get(image.id);
+interface ImageSeen {
+  readonly seenAt: Instant;
+  /** `null`: not in use. */
+  readonly usedAt: Instant | null;
+  readonly now: TotalUptime;
+}
+
+function imageRecord(
+  image: Image,
+  before: ImageRecord | undefined,
+  { seenAt, usedAt, now }: ImageSeen,
+): ImageRecord {
+  const { sizeBytes } = image;
   const names = namesText(image);
-  const used = usage.users.has(image.id);
-  if (!used && before?.names === names && before.sizeBytes === image.sizeBytes) return before;
+  const first = { firstSeenAt: seenAt, firstSeenUptime: now, names, sizeBytes };
+  const record = before ?? unusedRecord(first);
+  const isSame = record.names === names && record.sizeBytes === sizeBytes;
+  if (usedAt === null && isSame) return record;
   return {
-    firstSeenAt: before?.firstSeenAt ?? snapshot.clocks.wall,
-    firstSeenUptime: before?.firstSeenUptime ?? now,
-    // Read after the calls, as in the kubelet: an image in use is never older than the pass.
-    lastUsedAt: used ? snapshot.observedAt : (before?.lastUsedAt ?? null),
-    lastUsedUptime: used ? now : (before?.lastUsedUptime ?? null),
+    ...record,
+    ...(usedAt !== null && { lastUsedAt: usedAt, lastUsedUptime: now }),
     // It may have been removed and pulled again.
-    ageRestartedUptime:
-      before === undefined || before.names === names ? (before?.ageRestartedUptime ?? null) : now,
+    ...(record.names !== names && { ageRestartedUptime: now }),
     names,
-    sizeBytes: image.sizeBytes,
+    sizeBytes,
   };
 }
 
 function containerRecord(
-  { ledger, snapshot }: Pick<Remember, "ledger" | "snapshot">,
-  id: ContainerId,
+  before: ContainerRecord | undefined,
+  volumes: ImageVolumes | undefined,
 ): ContainerRecord {
-  const before = ledger.containers.get(id);
-  const volumes = snapshot.imageVolumes.get(id);
-  const imageVolumes =
-    volumes?.kind === "known" ? volumes.references : (before?.imageVolumes ?? null);
+  const known = volumes?.kind === "known" ? volumes.references : null;
+  const imageVolumes = known ?? before?.imageVolumes ?? null;
   return before?.imageVolumes === imageVolumes ? before : { imageVolumes };
 }
 

@@ -29,7 +29,7 @@ test.each([
     });
     const removing = fakeEngine({
       images: [anImage("a")],
-      ledger: aLedger({ hadContainers: false, images: recordsOf(["a"]) }),
+      ledger: aLedger({ images: recordsOf(["a"]) }),
     });
     const { pass } = await runFakePass(removing, { purpose: { kind: "all-unused" } });
     let nowMs = 0;

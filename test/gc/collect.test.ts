@@ -23,6 +23,7 @@ import {
   defaultLimits,
   GIB,
   idOf,
+  listedBefore,
   NOW,
   spaceTarget,
   withLimits,
@@ -171,7 +172,10 @@ describe("a pass", () => {
         "keeps it for a while if the node was booted",
         { uptime: minutes(1), ledger: aLedger({ bootId: "boot-0" }) },
       ],
-      ["keeps it for a while if the node lost all its containers", { containers: [] }],
+      [
+        "keeps it for a while if the node lost all its containers",
+        { containers: [], ledger: aLedger({ containers: listedBefore }) },
+      ],
     ])("%s", async (claim, change) => {
       const fake = aNode({ sandboxes, ...change });
       const { pass } = await run(fake, { containers: "all", images: false });
@@ -318,7 +322,7 @@ describe("containers first, then images", () => {
       fake.engine.memory.replace(fake.world.ledger);
       const { pass } = await run(fake, { ...both, images });
       expect(fake.writes).toContain("RemoveContainer container-dead-a");
-      expect(fake.world.ledger).toMatchObject({ graceUntil: null, hadContainers: false });
+      expect(fake.world.ledger).toMatchObject({ graceUntil: null, containers: new Map() });
       expect(pass.images?.end).toBe(images ? "candidates-exhausted" : undefined);
     },
   );
@@ -360,10 +364,9 @@ describe("the containers of a pass", () => {
     const { engine } = fake;
     const journal = { ...engine.journal, containerDone };
     await run({ ...fake, engine: { ...engine, journal } }, onlyContainers);
-    const { containers, sandboxes, hadContainers } = fake.world.ledger;
+    const { containers, sandboxes } = fake.world.ledger;
     expect([...containers.keys()].map(String)).toEqual(["container-dead-2", "container-dead-4"]);
     expect(sandboxes.map(String)).toEqual(["older", living.id].map(String));
-    expect(hadContainers).toBe(true);
     expect(told.toSorted()).toEqual(["failed", "failed", "removed", "removed", "removed"]);
   });
 });

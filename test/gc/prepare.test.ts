@@ -34,6 +34,7 @@ import {
   defaultLimits,
   GIB,
   idOf,
+  listedBefore,
   NOW,
   recordsOf,
   spaceTarget,
@@ -281,7 +282,7 @@ test("detection reports keep patterns that match no image", async () => {
 });
 
 describe("the grace period", () => {
-  const old = anOldImage.ledger;
+  const old = { ...anOldImage.ledger, containers: listedBefore };
 
   const blocks = async (fake: FakeEngine): Promise<readonly string[]> =>
     ((await prepared(fake)).plan.images?.blocks ?? []).map((block) => block.kind);

@@ -290,6 +290,16 @@ describe("a pod that is starting", () => {
     expect(fake.world.wall - NOW < seconds(10)).toBe(true);
   });
 
+  test("holds up no pass that has reached its target", async () => {
+    const fake = aNode();
+    fake.world.before = (method) => {
+      const isLast = method === "RemoveImage" && fake.writes.length === 5;
+      if (isLast) fake.world.podDirectories = born(NOW - fake.world.wall);
+    };
+    expect((await run(fake)).images.end).toBe("target-reached");
+    expect(fake.world.wall - NOW < seconds(1)).toBe(true);
+  });
+
   test("holds a pass under pressure up for five seconds, and no second one", async () => {
     const fake = aNode({}, { podDirectories: born(seconds(0)) });
     const pressure = async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 
-import { containerId, type ImageId, sandboxId } from "../../src/model/ids.ts";
+import { type ContainerId, containerId, type ImageId, sandboxId } from "../../src/model/ids.ts";
 import { emptyLedger, type ImageRecord, type Ledger } from "../../src/model/ledger.ts";
 import type { LedgerLimits } from "../../src/model/limits.ts";
 import type { Image, Snapshot } from "../../src/model/snapshot.ts";
@@ -13,7 +13,6 @@ import {
   seconds,
   totalUptime,
 } from "../../src/model/time.ts";
-import { usageOf } from "../../src/policy/image/usage.ts";
 import {
   forgetImages,
   forgetRemoved,
@@ -31,12 +30,13 @@ import {
   aSnapshot,
   defaultLimits,
   idOf,
+  listedBefore,
   NOW,
 } from "../support/build/values.ts";
 
 function next(ledger: Ledger, snapshot: Snapshot, change: Partial<LedgerLimits> = {}): Ledger {
   const limits = { ...defaultLimits.ledger, ...change };
-  return remember({ ledger, snapshot, usage: usageOf(snapshot), limits, pods: ledger.pods });
+  return remember({ ledger, snapshot, limits, parts: { containers: "none", images: true } });
 }
 
 /** The node some time later, by both clocks. */
@@ -172,29 +172,33 @@ describe("the boot grace period", () => {
     expect(next(aLedger(), at(minutes(5))).graceUntil).toBeNull();
   });
 
+  const hadOne = aLedger({ containers: listedBefore });
+
   test("begins again for vanished containers once a boot", () => {
-    const one = next(aLedger({ hadContainers: true }), later(minutes(5)));
+    const one = next(hadOne, later(minutes(5)));
     const back = next(one, later(minutes(20), { containers: [running] }));
     const again = next(back, later(minutes(25)));
     expect(again.graceUntil).toBe(one.graceUntil);
     const booted = { wall: NOW, uptime: hours(1), bootId: "boot-2" };
-    const after = next({ ...again, hadContainers: true }, later(minutes(30), { clocks: booted }));
+    const after = next(
+      { ...again, containers: listedBefore },
+      later(minutes(30), { clocks: booted }),
+    );
     expect(after.graceUntil).toBe(totalUptime(after.totalUptime + minutes(5)));
   });
 
   test("begins when all containers vanished between two observations", () => {
-    const one = next(aLedger({ hadContainers: true }), later(minutes(5)));
-    expect(one).toMatchObject({ graceReason: "containers-vanished", hadContainers: false });
-    const node = later(minutes(5), { containers: [running] });
-    expect(next(aLedger(), node).hadContainers).toBeTrue();
-    expect(next(aLedger({ hadContainers: false }), later(minutes(5))).graceUntil).toBeNull();
+    const one = next(hadOne, later(minutes(5)));
+    expect(one.graceReason).toBe("containers-vanished");
+    expect(next(hadOne, later(minutes(5), { containers: [running] })).graceUntil).toBeNull();
+    expect(next(aLedger(), later(minutes(5))).graceUntil).toBeNull();
   });
 
   test("does not begin because of containers that we removed ourselves", () => {
-    const removed = (remaining: number) =>
-      forgetRemoved(aLedger(), { containers: [], sandboxes: [], remaining });
-    expect(next(removed(0), later(minutes(5))).graceUntil).toBeNull();
-    expect(next(removed(1), later(minutes(5))).graceReason).toBe("containers-vanished");
+    const removed = (...those: readonly ContainerId[]) =>
+      forgetRemoved(hadOne, { containers: those, sandboxes: [] });
+    expect(next(removed(...listedBefore.keys()), later(minutes(5))).graceUntil).toBeNull();
+    expect(next(removed(), later(minutes(5))).graceReason).toBe("containers-vanished");
   });
 
   test("begins in a fresh ledger only on a machine that is up for less than the grace", () => {
@@ -207,7 +211,7 @@ describe("the boot grace period", () => {
   test("does not begin if it is off", () => {
     const off = { bootGrace: seconds(0) };
     expect(next(aLedger(), rebooted, off).graceUntil).toBeNull();
-    const vanished = next(aLedger({ hadContainers: true }), later(minutes(5)), off);
+    const vanished = next(hadOne, later(minutes(5)), off);
     expect(vanished.graceUntil).toBeNull();
   });
 });
@@ -221,7 +225,7 @@ describe("containers, sandboxes, pods and directories", () => {
     const two = next(one, later(minutes(5), { containers: [running] }));
     expect(two.containers).toEqual(new Map([[id, { imageVolumes: ["a/b:1"] }]]));
     expect(next(two, later(minutes(10))).containers.size).toBe(0);
-    const gone = { containers: [id], sandboxes: [], remaining: 0 };
+    const gone = { containers: [id], sandboxes: [] };
     expect(forgetRemoved(two, gone).containers.size).toBe(0);
   });
 

@@ -1,7 +1,8 @@
 /** `--compat kubelet`: the kubelet's own decisions, to be read beside its sources. */
 import type { ImageId } from "../../model/ids.ts";
 import type { Duration } from "../../model/time.ts";
-import { decideBy, type Policy, rememberNode } from "../policy.ts";
+import { decideBy, type Policy } from "../policy.ts";
+import { remember } from "../remember.ts";
 import { decideContainers, podsOf } from "./container-gc.ts";
 import { judgePressure } from "./eviction-manager.ts";
 import { ImageManager, stopRule } from "./image-manager.ts";
@@ -15,7 +16,7 @@ export function kubeletPolicy(
     remember: (seen) => {
       // Container GC lists no images.
       if (seen.parts.images) images.detect(seen.snapshot);
-      return rememberNode(seen, podsOf(seen.snapshot));
+      return remember(seen, podsOf(seen.snapshot));
     },
     ...decideBy({
       decideContainers,

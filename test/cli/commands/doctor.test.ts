@@ -52,7 +52,7 @@ const wellNode = openNodeOf({
     filesystems: [aFilesystem({ availableBytes: 60n * GIB })],
     pods: { kind: "ready", source: "cri", pods: [] },
   },
-  ledger: aLedger({ hadContainers: false }),
+  ledger: aLedger(),
 }).node;
 
 async function doctor(machine: Machine = {}) {

@@ -160,10 +160,14 @@ export function aLedger(change: Partial<Ledger> = {}): Ledger {
     observedAt: instant(NOW - minutes(5)),
     uptime: duration(hours(48) - minutes(5)),
     totalUptime: totalUptime(hours(24)),
-    hadContainers: true,
     ...change,
   };
 }
+
+/** What the ledger has of a container that was listed last time. */
+export const listedBefore: Ledger["containers"] = new Map([
+  [containerId("earlier"), { imageVolumes: null }],
+]);
 
 /** What the flag table says, without a file, variable or flag. */
 export const defaultConfig: Config = loadConfig({
