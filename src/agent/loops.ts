@@ -7,7 +7,7 @@ import { Announcer, type LoopEnd } from "../gc/announcer.ts";
 import { failureOf, isCutOff } from "../gc/pass-warnings.ts";
 import { type PassRequest, runPass } from "../gc/pass.ts";
 import type { Engine, Seen } from "../gc/ports.ts";
-import { detect, readLayers, seeListed } from "../gc/prepare.ts";
+import { detect, learnLayers, seeListed } from "../gc/prepare.ts";
 import { HostError, messageOf, RuntimeError } from "../model/errors.ts";
 import type { Limits } from "../model/limits.ts";
 import type { LoopName, LoopStatus, Pass } from "../model/pass.ts";
@@ -130,7 +130,7 @@ export class Agent {
     const sizeBytes = listed.reduce((sum, image) => sum + image.sizeBytes, 0n);
     this.#noteAnswer({ images: { count: listed.length, sizeBytes } });
     seeListed(engine, listed);
-    await readLayers(engine, signal);
+    await learnLayers(engine, signal);
     return null;
   }
 

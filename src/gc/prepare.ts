@@ -1,16 +1,16 @@
 /** From observation to plan: observe, remember, decide. Removes nothing; every command uses it. */
 
 import type { ImageId } from "../model/ids.ts";
-import type { ImageConfig, ImageRecord, Ledger } from "../model/ledger.ts";
+import type { ImageConfig, Ledger } from "../model/ledger.ts";
 import type { Plan } from "../model/plan.ts";
-import type { RuntimeReader } from "../model/ports.ts";
-import type { Image, Snapshot } from "../model/snapshot.ts";
-import { instant, totalUptime as totalUptimeOf } from "../model/time.ts";
+import type { Snapshot } from "../model/snapshot.ts";
+import { duration } from "../model/time.ts";
 import type { Facts } from "../policy/facts.ts";
 import { compileKeepRules, unmatchedKeepRules } from "../policy/keep/keep.ts";
 import { rememberImageConfigs } from "../policy/layers.ts";
 import { metTargets } from "../policy/pressure/thresholds.ts";
 import { ageNow, forgetUnlisted, seeImages } from "../policy/remember.ts";
+import { isByName } from "../policy/selection.ts";
 import { askAll } from "./calls.ts";
 import { Observer, readPodDirectories } from "./observe.ts";
 import type { ReadEngine, Seen } from "./ports.ts";
@@ -42,9 +42,8 @@ export interface PrepareRun {
 export async function prepare(
   engine: ReadEngine,
   request: PrepareRequest,
-  run: PrepareRun,
+  { observer, signal }: PrepareRun,
 ): Promise<Prepared> {
-  const { observer, signal } = run;
   const { purpose, parts, paused = new Map(), evictions, pressureTargets, remembers } = request;
   const { observe, memory, policy, timer } = engine;
   const listedNs = timer.monotonicNs();
@@ -53,31 +52,30 @@ export async function prepare(
   // A plan that is shown names the pods that are starting; a pass looks for them before each removal.
   if (!remembers && parts.images) snapshot = await readPodDirectories(observe.host, snapshot);
   engine.stepDone?.();
-  const ledger = rememberNode(engine, snapshot, request);
   const limits = engine.limits();
-  const met = { limits: limits.pressure, filesystems: snapshot.filesystems };
+  const { filesystems } = snapshot;
   const facts: Facts = {
     snapshot,
-    ledger,
+    ledger: rememberNode(engine, snapshot, request),
     limits,
     purpose,
     parts,
     hold: engine.hold(),
-    pressureTargets: evictions === true ? metTargets(met) : pressureTargets,
+    pressureTargets:
+      evictions === true ? metTargets({ limits: limits.pressure, filesystems }) : pressureTargets,
     paused,
     last: engine.passes.last(),
   };
-  const prepared = { ...facts, plan: policy.decide(facts), listedNs };
+  const plan = policy.decide(facts);
   engine.stepDone?.();
-  if (!policy.knowsLayers || !needsLayers(prepared, request)) return prepared;
-  return withLayers(engine, { prepared, request }, signal);
+  const learn = needsLayers(facts, plan, request)
+    ? await readLayers(engine, facts.ledger, signal)
+    : null;
+  if (learn === null) return { ...facts, plan, listedNs };
+  if (remembers) memory.replace(learn(memory.current()));
+  const learned = { ...facts, ledger: learn(facts.ledger) };
+  return { ...learned, plan: policy.decide(learned), listedNs };
 }
-
-/** The plan by what was learned since it was made. */
-const decidedAgain = <Of extends Facts>({ policy }: Pick<ReadEngine, "policy">, facts: Of): Of => ({
-  ...facts,
-  plan: policy.decide(facts),
-});
 
 /** Starts from the newest ledger and stores the result at once, so that nothing recorded by another loop is lost. */
 function rememberNode(
@@ -123,67 +121,47 @@ export async function detect(engine: ReadEngine, signal: AbortSignal): Promise<S
 // Layers
 
 /** Reads the layers of new images between passes, so that no removal waits for them. */
-export async function readLayers(
-  { policy, memory, observe }: Pick<ReadEngine, "policy" | "memory" | "observe">,
-  signal: AbortSignal,
-): Promise<void> {
-  if (!policy.knowsLayers) return;
-  const imagesOf = ({ images }: Ledger) => Array.from(images.keys(), (id) => ({ id }));
-  const before = memory.current();
-  const unknown = imagesOf(before).filter(({ id }) => !before.imageConfigs.has(id));
-  const read = await readImageConfigs(observe.runtime, unknown, signal);
-  const now = memory.current();
-  if (read.size > 0) memory.replace({ ...now, ...rememberImageConfigs(now, imagesOf(now), read) });
+export async function learnLayers(engine: ReadEngine, signal: AbortSignal): Promise<void> {
+  const { memory } = engine;
+  const learn = await readLayers(engine, memory.current(), signal);
+  if (learn !== null) memory.replace(learn(memory.current()));
 }
 
 /**
- * Under pressure no call is made that a removal would have to wait for; if no image may be removed, layers decide
- * nothing.
+ * Under pressure no call is made that a removal would have to wait for; if no image may be removed, layers and build dates
+ * decide nothing, nor for a single image that is named.
  */
-function needsLayers({ plan, ledger, snapshot }: Prepared, request: PrepareRequest): boolean {
-  if (request.purpose.kind === "pressure") return false;
-  if (snapshot.images.every(({ id }) => ledger.imageConfigs.has(id))) return false;
-  // Build dates come with them, which decide the order of images of equal age; one that is removed by hand has none.
-  const isByHand = request.remembers && request.purpose.kind === "all-unused";
-  return request.allLayers === true || (plan.images?.candidates.length ?? 0) > Number(isByHand);
-}
+const needsLayers = (
+  { purpose }: Facts,
+  { images }: Plan,
+  { allLayers }: PrepareRequest,
+): boolean =>
+  purpose.kind !== "pressure" &&
+  (allLayers === true || (images?.candidates.length ?? 0) > Number(isByName(purpose)));
 
-/** The same plan with the layers of images that were not read yet. */
-async function withLayers(
-  engine: ReadEngine,
-  { prepared, request }: { readonly prepared: Prepared; readonly request: PrepareRequest },
+/**
+ * Reads layers and build date of every image of which the ledger lacks them, and returns what adds them to a ledger;
+ * `null`: nothing was read. If a call fails, that image stays unknown until the next look.
+ */
+async function readLayers(
+  { policy, observe }: ReadEngine,
+  { images, imageConfigs }: Ledger,
   signal: AbortSignal,
-): Promise<Prepared> {
-  const { images } = prepared.snapshot;
-  const unknown = images.filter(({ id }) => !prepared.ledger.imageConfigs.has(id));
-  const read = await readImageConfigs(engine.observe.runtime, unknown, signal);
-  if (read.size === 0) return prepared;
-  const learn = (ledger: Ledger): Ledger => ({
-    ...ledger,
-    ...rememberImageConfigs(ledger, images, read),
-  });
-  if (request.remembers) engine.memory.replace(learn(engine.memory.current()));
-  return decidedAgain(engine, { ...prepared, ledger: learn(prepared.ledger) });
-}
-
-/** Layers and build date of these images. If a call fails, that image stays unknown until the next look. */
-async function readImageConfigs(
-  runtime: Pick<RuntimeReader, "imageConfig">,
-  images: readonly Pick<Image, "id">[],
-  signal: AbortSignal,
-): Promise<ReadonlyMap<ImageId, ImageConfig>> {
-  const imageConfigs = new Map<ImageId, ImageConfig>();
+): Promise<((ledger: Ledger) => Ledger) | null> {
+  if (!policy.knowsLayers) return null;
+  const read = new Map<ImageId, ImageConfig>();
   await askAll(
-    [...new Set(images.map(({ id }) => id))],
+    [...images.keys()].filter((id) => !imageConfigs.has(id)),
     async (id) => {
-      const config = await runtime.imageConfig(id, signal);
-      if (config !== null) imageConfigs.set(id, config);
+      const config = await observe.runtime.imageConfig(id, signal);
+      if (config !== null) read.set(id, config);
     },
     (_, thrown) => {
       if (signal.aborted) throw thrown;
     },
   );
-  return imageConfigs;
+  if (read.size === 0) return null;
+  return (ledger) => ({ ...ledger, ...rememberImageConfigs(ledger, ledger.images.keys(), read) });
 }
 
 // Read-only commands
@@ -203,15 +181,10 @@ export const readOnlyPass = (
   );
 
 /** The plan as if every image had reached the minimum age: what a new ledger waits for. */
-export function asIfOldEnough(engine: ReadEngine, prepared: Prepared): Prepared {
-  const { minimumAge } = prepared.limits.images;
-  const old = (record: ImageRecord): ImageRecord => ({
-    ...record,
-    firstSeenAt: instant(record.firstSeenAt - minimumAge),
-    firstSeenUptime: totalUptimeOf(record.firstSeenUptime - minimumAge),
-  });
-  const images = new Map([...prepared.ledger.images].map(([id, record]) => [id, old(record)]));
-  return decidedAgain(engine, { ...prepared, ledger: { ...prepared.ledger, images } });
+export function asIfOldEnough({ policy }: ReadEngine, prepared: Prepared): Prepared {
+  const images = { ...prepared.limits.images, minimumAge: duration(0n) };
+  const facts = { ...prepared, limits: { ...prepared.limits, images } };
+  return { ...facts, plan: policy.decide(facts) };
 }
 
 export const seenOf = (snapshot: Snapshot): Seen => ({

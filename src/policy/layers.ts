@@ -181,10 +181,10 @@ export type ImageConfigs = Pick<Ledger, "imageConfigs" | "layers">;
 /** Adds what was read of new images, and drops what no listed image has; returns the same maps if nothing changed. */
 export function rememberImageConfigs(
   known: ImageConfigs,
-  images: readonly Pick<Image, "id">[],
+  images: Iterable<ImageId>,
   read: ReadonlyMap<ImageId, ImageConfig>,
 ): ImageConfigs {
-  const listed = new Set(images.map(({ id }) => id));
+  const listed = new Set(images);
   const imageConfigs = new Map([...known.imageConfigs].filter(([id]) => listed.has(id)));
   const fresh = [...read].filter(([id]) => listed.has(id) && !imageConfigs.has(id));
   const isLess = imageConfigs.size < known.imageConfigs.size;

@@ -65,7 +65,7 @@ export function remember(
     // Only passes that also read the log directories judge pods.
     pods: parts.containers === "none" ? ledger.pods : rememberPods(ledger.pods, view, owners),
     // Layers are read apart from observations.
-    ...rememberImageConfigs(ledger, snapshot.images, new Map()),
+    ...rememberImageConfigs(ledger, images.keys(), new Map()),
   };
 }
 

@@ -159,6 +159,7 @@ describe("the layers of images", () => {
   const isFull = withFree(GIB);
   const kubelet = { policy: kubeletPolicy(null), limits: withLimits({ minimumAge: minutes(0) }) };
   const periodic = { purpose: { kind: "periodic" } } as const;
+  const named = { purpose: { kind: "all-unused", isByName: true } } as const;
   const underPressure = {
     purpose: { kind: "pressure", signals: ["imagefs.available"] },
     pressureTargets: [spaceTarget(20n * GIB, 19n * GIB)],
@@ -167,7 +168,13 @@ describe("the layers of images", () => {
   test.each([
     ["are read before a pass for space", isFull, periodic, true],
     ["are not read before a pass under pressure", isFull, underPressure, false],
-    ["are not read before a removal of one image by hand, which has no order", isFull, {}, false],
+    [
+      "are not read before the removal of one named image, which has no order",
+      isFull,
+      named,
+      false,
+    ],
+    ["are read before a removal of all unused images", isFull, {}, true],
     [
       "are not read under the kubelet's rules",
       { ...isFull, ...kubelet },

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 
-import { detect, readLayers } from "../../src/gc/prepare.ts";
+import { detect, learnLayers } from "../../src/gc/prepare.ts";
 import { chainId, type ImageId } from "../../src/model/ids.ts";
 import { kubeletPolicy } from "../../src/policy/kubelet/kubelet.ts";
 import { aRelease } from "../sim/node.ts";
@@ -19,7 +19,7 @@ const statuses = ({ calls }: FakeEngine): number =>
 const looks = async (node: FakeEngine, times: number): Promise<void> => {
   for (let time = 0; time < times; time += 1) {
     await detect(node.engine, signal);
-    await readLayers(node.engine, signal);
+    await learnLayers(node.engine, signal);
   }
 };
 

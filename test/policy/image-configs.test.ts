@@ -13,7 +13,7 @@ const config = (...chain: readonly string[]): ImageConfig => ({
 });
 const read = (...imageConfigs: readonly (readonly [string, ImageConfig])[]) =>
   new Map<ImageId, ImageConfig>(imageConfigs.map(([id, it]) => [imageId(id), it]));
-const listed = (...ids: readonly string[]) => ids.map((id) => ({ id: imageId(id) }));
+const listed = (...ids: readonly string[]) => ids.map((id) => imageId(id));
 const run = (below: string | null, ...chain: readonly string[]): LayerRun => ({
   below: below === null ? null : chainId(below),
   chain: chain.map(chainId),
@@ -33,7 +33,7 @@ describe("the recorded layers", () => {
 
   test("drop an image that another one has replaced, although as many are listed", () => {
     const after = rememberImageConfigs(known, listed("base", "new"), read());
-    expect([...after.imageConfigs.keys()]).toEqual(listed("base").map(({ id }) => id));
+    expect([...after.imageConfigs.keys()]).toEqual(listed("base"));
   });
 
   test("say that an image has none if its status names none", () => {
@@ -77,7 +77,7 @@ describe("the layers of a node", () => {
   const remembered = () =>
     rememberImageConfigs(
       NOTHING,
-      images,
+      images.map(({ id }) => id),
       new Map([
         [base!, config("b")],
         [app!, config("b", "b/l", "b/l/a")],

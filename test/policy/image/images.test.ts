@@ -33,7 +33,7 @@ const onDisk = (availableGib: bigint): Partial<Snapshot> => ({ filesystems: [dis
 const imageConfigsOf = (images: readonly Image[], chains: readonly (readonly string[])[]) =>
   rememberImageConfigs(
     { imageConfigs: new Map(), layers: new Map() },
-    images,
+    images.map(({ id }) => id),
     new Map(
       images.map(({ id }, at) => [id, { chain: (chains[at] ?? []).map(chainId), builtAt: null }]),
     ),

@@ -208,7 +208,7 @@ describe("just before a removal", () => {
     const images = [app, { ...other, ...change }];
     const known = rememberImageConfigs(
       { imageConfigs: new Map(), layers: new Map() },
-      images,
+      images.map(({ id }) => id),
       new Map(images.map(({ id }) => [id, { chain: [chainId("b")], builtAt: null }])),
     );
     const ledger = { ...input.ledger, ...known };
