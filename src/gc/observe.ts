@@ -26,16 +26,13 @@ export interface ObserveRequest {
   readonly logs: boolean;
 }
 
-type Resolutions = Snapshot["resolutions"];
-
-/** As last resolved; the same object while nothing changes, so that results cached by it still hold in the next pass. */
-const lastResolved = new WeakMap<RuntimeReader, Resolutions>();
-
 /** The node as one pass sees it: what one snapshot has shown, the next one expects. */
 export class Observer {
   readonly #ports: ObservePorts;
   readonly #imagesListed: (images: Snapshot["images"]) => void;
   readonly pods: PodLists;
+  /** As last resolved; the same object while nothing changes, so that results cached by it still hold. */
+  #resolutions = NOTHING_RESOLVED;
 
   /** `imagesListed`: called with every list of images, even if what comes after it fails. */
   constructor(
@@ -108,16 +105,12 @@ export class Observer {
     known: VolumesByContainer,
     signal: AbortSignal,
   ): Promise<VolumesByContainer> {
-    const knownOf = (id: ContainerId): ImageVolumes | undefined => {
-      const before = known.get(id);
-      return before?.kind === "known" ? before : undefined;
-    };
-    if (containers.every(({ id }) => knownOf(id) !== undefined)) return known;
-    const unknown = mountsImages(info) ? undefined : UNSUPPORTED;
+    const isSupported = mountsImages(info);
     const volumes = new Map<ContainerId, ImageVolumes>();
     for (const { id } of containers) {
-      const answer = knownOf(id) ?? unknown;
-      if (answer !== undefined) volumes.set(id, answer);
+      const before = known.get(id);
+      if (before?.kind === "known") volumes.set(id, before);
+      else if (!isSupported) volumes.set(id, UNSUPPORTED);
     }
     await askAll(
       containers.filter(({ id }) => !volumes.has(id)),
@@ -133,10 +126,12 @@ export class Observer {
     return sameOr(known, volumes);
   }
 
-  /** Returns the previous object if nothing changed, so that results cached by it still hold. */
-  async #resolve(references: readonly string[], signal: AbortSignal): Promise<Resolutions> {
+  async #resolve(
+    references: readonly string[],
+    signal: AbortSignal,
+  ): Promise<Snapshot["resolutions"]> {
     const { runtime } = this.#ports;
-    const before = lastResolved.get(runtime) ?? new Map<string, Resolution>();
+    const before = this.#resolutions;
     const resolved = new Map<string, Resolution>();
     await askAll(
       references,
@@ -152,18 +147,15 @@ export class Observer {
         resolved.set(reference, { kind: "unknown", message: messageOf(thrown) });
       },
     );
-    const resolutions = sameOr(before, resolved);
-    lastResolved.set(runtime, resolutions);
-    return resolutions;
+    return (this.#resolutions = sameOr(before, resolved));
   }
 }
 
+/** In nearly every pass, so they share one object. */
+const NOTHING_RESOLVED: Snapshot["resolutions"] = new Map();
 const ABSENT: Resolution = { kind: "absent" };
 
-/**
- * By container: from the ledger, or from an earlier snapshot of the same pass. The map is returned again if it has all that
- * is listed, so that results cached by it still hold.
- */
+/** By container: from the ledger, or from an earlier snapshot of the same pass; the same map while nothing changes. */
 type VolumesByContainer = Snapshot["imageVolumes"];
 
 const volumesOf = byObject((containers: Ledger["containers"]) => {
