@@ -3,16 +3,17 @@
 import type { Config } from "../config/config.ts";
 import { journalOf, type Log, logOf } from "../engine/log.ts";
 import { connect, type Connected, openEngine } from "../engine/node.ts";
-import {
-  lockRuntime,
-  lockState,
-  type Owner,
-  type ProcessWorld,
-  type RunCommand,
-} from "../engine/owner.ts";
+import type { Owner, ProcessWorld, RunCommand } from "../engine/owner.ts";
 import { ConfigError, HostError, messageOf, RuntimeError } from "../model/errors.ts";
 import { timer, wallClock } from "../node/clock.ts";
-import { holderWords, isSameSocket, type Lock, type LockWait } from "../node/lock.ts";
+import {
+  holderWords,
+  isSameSocket,
+  type Lock,
+  lockRuntime,
+  lockState,
+  type LockWait,
+} from "../node/lock.ts";
 import { shrinkOnceSettled } from "../node/process.ts";
 import { CommandServer } from "./commands.ts";
 import { Agent } from "./loops.ts";
@@ -81,7 +82,7 @@ class AgentProcess {
     this.#opened.defer(() => this.#statusServer.close());
     try {
       // A second agent ends before it touches anything of the first one.
-      await this.#lock((wait) => lockState(config, wait));
+      await this.#lock((wait) => lockState(config.values.stateDir, wait));
       const connected = await this.#connected();
       if (connected === null) return;
       this.#endpoint = connected.endpoint;
@@ -101,26 +102,26 @@ class AgentProcess {
       self: this.#world.self,
       owner: null,
       log: this.#log,
-      isAgent: true,
-      listener: this.#statusServer,
+      agent: this.#statusServer,
     });
     this.#opened.defer(close);
     const agent = new Agent(engine, config);
     this.#statusServer.attach({ agent, engine, recorder });
     const { journal, memory, passes } = engine;
-    this.#owner = (progressed) => ({
-      endpoint: connected.endpoint,
-      memory,
-      passes,
-      recorder,
-      progressed,
-      journal: journalOf(journal, {
-        imageDone: progressed,
-        containerDone: progressed,
-        passEnded: (pass, seen) => agent.commandEnded(pass, seen),
-      }),
-      turn: (wait) => agent.turn(wait),
-    });
+    if (recorder !== null)
+      this.#owner = (progressed) => ({
+        endpoint: connected.endpoint,
+        memory,
+        passes,
+        recorder,
+        progressed,
+        journal: journalOf(journal, {
+          imageDone: progressed,
+          containerDone: progressed,
+          passEnded: (pass, seen) => agent.commandEnded(pass, seen),
+        }),
+        turn: (wait) => agent.turn(wait),
+      });
     shrinkOnceSettled();
     await agent.run(signal);
     this.#log.info(0, "crigc stopping on request");
@@ -163,15 +164,14 @@ class AgentProcess {
   }
 
   /** Waits for commands that hold the node; a dry run holds nothing. Throws `HostError` `lock` beside another agent. */
-  async #lock(take: (wait: LockWait) => Promise<Lock>): Promise<void> {
+  async #lock(take: (wait: LockWait) => Promise<Lock | null>): Promise<void> {
     if (this.#run.config.values.dryRun) return;
     const onHeld: LockWait["onHeld"] = (holder) => {
       const message = `the agent waits for ${holderWords(holder)}, which holds the node`;
       this.#log.info(0, message);
       this.#statusServer.waits = new HostError("lock", message);
     };
-    const lock = await take({ waitMs: Infinity, signal: this.#run.signal, onHeld });
-    this.#opened.defer(() => lock.release());
+    this.#opened.use(await take({ waitMs: Infinity, signal: this.#run.signal, onHeld }));
     this.#statusServer.waits = null;
   }
 

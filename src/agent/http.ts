@@ -12,13 +12,10 @@ import { printedJson } from "../report/document.ts";
 import { statusDocument, type StatusReport, statusTable } from "../report/status.ts";
 import { clean, type Screen } from "../report/terminal.ts";
 
-/** Port 0: any free one. */
 export type HttpAddress =
   { readonly path: string } | { readonly host: string; readonly port: number };
 
 export interface HttpServer {
-  /** The actual port, if 0 was requested. */
-  readonly port: number | null;
   /** Whether clients still reach it: its file may have been deleted or replaced. */
   isReachable(): boolean;
   /** Closes all connections and removes the socket's file. */
@@ -26,8 +23,9 @@ export interface HttpServer {
 }
 
 export interface HttpOptions {
-  /** Must not wait: only slow clients hold a connection. */
-  readonly answer: (request: HttpRequest) => HttpResponse;
+  /** `metrics`: others can reach this address, so it reveals no image and no configuration. */
+  readonly surface: "control" | "metrics";
+  readonly from: HttpProviders;
   /** Takes requests for `/commands`, whose connections may stay open. */
   readonly commands?: {
     answer(request: IncomingMessage, response: ServerResponse, path: string): Promise<void>;
@@ -54,9 +52,7 @@ export async function serve(address: HttpAddress, options: HttpOptions): Promise
     throw hostError("http", error, (why) => `cannot listen on ${where}: ${why}; ${advice}`);
   }
   const ours = identity();
-  const bound = server.address();
   return {
-    port: typeof bound === "object" ? (bound?.port ?? null) : null,
     isReachable: () => identity() === ours,
     close: () => {
       const found = identity();
@@ -108,14 +104,23 @@ export function respond(response: ServerResponse, { status, headers, body }: Htt
   response.end(body);
 }
 
-function answerTo({ method = "", url: target = "" }: IncomingMessage, options: HttpOptions) {
+function answerTo(
+  { method = "", url: target = "" }: IncomingMessage,
+  { surface, from, onError }: HttpOptions,
+): HttpResponse {
   // A path, or a whole URL, whose scheme and host do not matter.
   const url = URL.parse(target.startsWith("/") ? `http://crigc${target}` : target);
   if (url === null) return plain(400, "invalid request target\n");
+  const routes = ROUTES[surface];
+  const route = routes.get(url.pathname);
+  if (route === undefined)
+    return plain(404, `unknown path; use ${[...routes.keys()].join(", ")}\n`);
+  if (method !== "GET" && method !== "HEAD")
+    return plain(405, "unsupported method; use GET or HEAD\n", { allow: "GET, HEAD" });
   try {
-    return options.answer({ method, url });
+    return route(from, url);
   } catch (error) {
-    options.onError(`cannot answer a request: ${messageOf(error)}`);
+    onError(`cannot answer a request: ${messageOf(error)}`);
     return plain(500, "internal error; see the agent's log\n");
   }
 }
@@ -187,52 +192,36 @@ export interface HttpProviders {
   status(): StatusReport;
 }
 
-/** `metrics`: others can reach this address, so it reveals no image and no configuration. */
-export type Surface = "control" | "metrics";
-
 export interface HttpResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
-export interface HttpRequest {
-  readonly method: string;
-  readonly url: URL;
-}
+type Route = (from: HttpProviders, url: URL) => HttpResponse;
 
-export function answered(
-  { method, url }: HttpRequest,
-  surface: Surface,
-  providers: HttpProviders,
-): HttpResponse {
-  const routes = ROUTES[surface];
-  const route = Object.hasOwn(routes, url.pathname) ? routes[url.pathname] : undefined;
-  if (route === undefined)
-    return plain(404, `unknown path; use ${Object.keys(routes).join(", ")}\n`);
-  if (method !== "GET" && method !== "HEAD")
-    return plain(405, "unsupported method; use GET or HEAD\n", { allow: "GET, HEAD" });
-  return route(providers, url);
-}
-
-type Routes = Readonly<Record<string, (from: HttpProviders, url: URL) => HttpResponse>>;
-
-const OPEN_ROUTES: Routes = {
-  "/metrics": (from) => typed("text/plain; version=0.0.4; charset=utf-8", from.metrics()),
-  "/healthz": (from) => health(from.health()),
-  "/readyz": (from) => health(from.readiness()),
-};
+const OPEN_ROUTES: readonly (readonly [string, Route])[] = [
+  ["/metrics", (from) => typed("text/plain; version=0.0.4; charset=utf-8", from.metrics())],
+  ["/healthz", (from) => health(from.health())],
+  ["/readyz", (from) => health(from.readiness())],
+];
 
 // The agent renders the tables, so that a client of another version need not understand its data,
 // and figures stay exact.
-const ROUTES: Readonly<Record<Surface, Routes>> = {
-  metrics: OPEN_ROUTES,
-  control: {
-    ...OPEN_ROUTES,
-    "/status": (from) => json(printedJson(statusDocument(from.status()))),
-    "/status.txt": (from, url) =>
-      plain(200, statusTable(statusDocument(from.status()), screenFrom(url))),
-  },
+const STATUS_ROUTES: readonly (readonly [string, Route])[] = [
+  [
+    "/status",
+    (from) => typed("application/json; charset=utf-8", printedJson(statusDocument(from.status()))),
+  ],
+  [
+    "/status.txt",
+    (from, url) => plain(200, statusTable(statusDocument(from.status()), screenFrom(url))),
+  ],
+];
+
+const ROUTES = {
+  metrics: new Map(OPEN_ROUTES),
+  control: new Map([...OPEN_ROUTES, ...STATUS_ROUTES]),
 };
 
 const WIDTH_MAXIMUM = 1000;
@@ -256,8 +245,6 @@ function health(checks: readonly HealthCheck[]): HttpResponse {
   );
   return plain(ill ? 503 : 200, `${[...lines, ill ? "failed" : "passed"].join("\n")}\n`);
 }
-
-const json = (body: string): HttpResponse => typed("application/json; charset=utf-8", body);
 
 const typed = (type: string, body: string): HttpResponse => ({
   status: 200,

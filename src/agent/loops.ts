@@ -163,7 +163,8 @@ export class Agent {
     const patience = this.#engine.timer.sleep(waitMs, AbortSignal.any([signal, late.signal]));
     const isFree = await Promise.race([before.then(() => true), patience.then(() => false)]);
     late.abort();
-    if (isFree && !signal.aborted) return { preempt: this.#yield.signal, release };
+    if (isFree && !signal.aborted)
+      return { preempt: this.#yield.signal, [Symbol.dispose]: release };
     release();
     if (signal.aborted)
       throw new HostError("stopped", "interrupted while another pass was running");

@@ -16,15 +16,7 @@ import { ageNow } from "../policy/remember.ts";
 import type { FilesystemStatus, StatusReport } from "../report/status.ts";
 import type { Recorder } from "../state/recorder.ts";
 import type { CommandServer } from "./commands.ts";
-import {
-  answered,
-  type HealthCheck,
-  type HttpProviders,
-  type HttpRequest,
-  keepOpen,
-  serve,
-  type Surface,
-} from "./http.ts";
+import { type HealthCheck, type HttpProviders, keepOpen, serve } from "./http.ts";
 import { type Agent, type AgentState, emptyState } from "./loops.ts";
 import { Metrics } from "./metrics.ts";
 
@@ -64,15 +56,14 @@ export class StatusServer implements HttpProviders {
     const { runDir, metricsBindAddress: address } = config.values;
     const { signal: stop } = this.#closed;
     const onError = (message: string): void => log.recurring("http", message);
-    const answer = (surface: Surface) => (request: HttpRequest) => answered(request, surface, this);
     const control = async () =>
       serve(
         { path: prepare(runDir, CONTROL_SOCKET) },
-        { answer: answer("control"), commands, onError },
+        { surface: "control", from: this, commands, onError },
       );
     this.#listeners = [keepOpen({ name: "control socket", open: control, log, stop })];
     if (address === null) return;
-    const metrics = () => serve(hostAndPort(address), { answer: answer("metrics"), onError });
+    const metrics = () => serve(hostAndPort(address), { surface: "metrics", from: this, onError });
     this.#listeners.push(keepOpen({ name: "metrics address", open: metrics, log, stop }));
   }
 

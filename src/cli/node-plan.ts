@@ -37,7 +37,6 @@ export async function planNode(
   }: PlanRequest = {},
 ): Promise<Prepared> {
   using node = await context.open.node(config);
-  for (const notice of node.notices) context.note(notice);
   const pass = { purpose, parts, allLayers, evictions: true };
   const seen = await readOnlyPass(node.engine, pass, context.signal);
   const unmeasured = unmeasuredIn(seen.snapshot);

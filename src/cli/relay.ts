@@ -31,7 +31,7 @@ export async function runInAgent(
     { runDir, version, endpoint, argv: argvFor(line, own), screen, user, signal },
     { out: world.stdout, err: world.stderr },
   );
-  if (code === null) await rejectUnreachable(own, await world.open());
+  if (code === null) rejectUnreachable(own, await world.open());
   return code;
 }
 
@@ -73,8 +73,8 @@ export const withoutFiles = (input: ConfigInput): ConfigInput => ({
 });
 
 /** No command falls back to a configuration of its own beside a living agent. */
-async function rejectUnreachable(own: Config, open: Openers): Promise<void> {
-  const holder = await open.agentHolding(own);
+function rejectUnreachable(own: Config, open: Openers): void {
+  const holder = open.agentHolding(own);
   if (holder === null) return;
   const { runDir } = own.values;
   throw new HostError(

@@ -7,6 +7,7 @@ import type { Runtime } from "../cri/client.ts";
 import { PassMemory } from "../gc/pass-memory.ts";
 import { type Engine, type Journal, type ReadEngine, volatileMemory } from "../gc/ports.ts";
 import { AssertionError, messageOf, RuntimeError } from "../model/errors.ts";
+import type { Ledger } from "../model/ledger.ts";
 import type { DiskReader, HostReader, LedgerMemory } from "../model/ports.ts";
 import { machineId, readClocks, timer, wallClock } from "../node/clock.ts";
 import { commitBy, diskOf } from "../node/disk.ts";
@@ -21,7 +22,6 @@ import { collectIfGrown, COMMIT_PROCESS, compileWhenBusy } from "../node/process
 import { parseKeepFile, parseKeepPattern } from "../policy/keep/keep.ts";
 import { kubeletPolicy } from "../policy/kubelet/kubelet.ts";
 import { defaultPolicy, type Policy } from "../policy/policy.ts";
-import type { StatePlaces } from "../state/files.ts";
 import { openReader, type StateReader } from "../state/reader.ts";
 import { Recorder } from "../state/recorder.ts";
 import { State } from "../state/state.ts";
@@ -31,28 +31,29 @@ import { onRuntimeOf, type Owner, type Process } from "./owner.ts";
 /** How long an orderly end waits for the state directory. */
 const CLOSE_MS = 5_000;
 
+export interface Opening {
+  readonly config: Config;
+  readonly self: Process;
+  /** The agent that runs the command; `null`: the command, or the agent, is this process. */
+  readonly owner: Owner | null;
+  /** Gets warnings: the ledger is broken, of another version or unreadable. */
+  readonly notify: (message: string) => void;
+}
+
 export type OpenNode = Awaited<ReturnType<typeof openNode>>;
 
 /** A node for reading: cannot remove anything, and creates or changes no file of the state directory. */
-export async function openNode(config: Config, self: Pick<Process, "userId">, owner: Owner | null) {
-  const notices: string[] = [];
-  const notify = (notice: string): void => void notices.push(notice);
+export async function openNode(opening: Opening) {
+  const { config, owner, notify } = opening;
   const host = hostOf(config, (error) => (error === null ? undefined : notify(error)));
   const { runtime } = await connect(onRuntimeOf(owner, config));
-  const ledger =
-    owner === null ? stateOnDisk(config, self, notify).ledger() : owner.memory.current();
-  const engine: ReadEngine = {
-    ...reading(config, { runtime, host, owner }),
-    policy: policyOf(config, false),
-    memory: volatileMemory(ledger),
-  };
-  return {
-    engine,
-    /** Warnings: the ledger is broken, of another version or unreadable. */
-    notices: notices as readonly string[],
-    [Symbol.dispose]: () => runtime.close(),
-  };
+  const memory = volatileMemory(ledgerOf(opening));
+  const engine = readEngine(opening, { runtime, host, memory, isAgent: false });
+  return { engine, [Symbol.dispose]: () => runtime.close() };
 }
+
+const ledgerOf = ({ owner, ...opening }: Opening): Ledger =>
+  owner === null ? stateOnDisk(opening).ledger() : owner.memory.current();
 
 /** The rules in force, for the life of a process. */
 export const policyOf = ({ values }: Pick<Config, "values">, isAgent: boolean): Policy =>
@@ -61,18 +62,20 @@ export const policyOf = ({ values }: Pick<Config, "values">, isAgent: boolean): 
 interface Opened {
   readonly runtime: Runtime;
   readonly host: Host;
-  readonly owner: Owner | null;
+  readonly memory: LedgerMemory;
+  readonly isAgent: boolean;
 }
 
-const reading = (config: Config, { runtime, host, owner }: Opened) => ({
-  observe: {
-    runtime: runtime.reader,
-    disk: host.disk,
-    host: host.reader,
-  },
+const readEngine = (
+  { config, owner }: Pick<Opening, "config" | "owner">,
+  { runtime, host, memory, isAgent }: Opened,
+): ReadEngine => ({
+  observe: { runtime: runtime.reader, disk: host.disk, host: host.reader },
+  memory,
   timer,
   passes: owner?.passes ?? new PassMemory(timer),
   limits: () => config.limits,
+  policy: policyOf(config, isAgent),
   hold: () => readHold(config.values.stateDir),
   stepDone: () => {
     owner?.progressed();
@@ -80,47 +83,39 @@ const reading = (config: Config, { runtime, host, owner }: Opened) => ({
   },
 });
 
-export interface CollectorOptions {
-  readonly config: Config;
+export interface EngineOpening extends Omit<Opening, "notify"> {
   readonly connected: Connected;
-  readonly self: Process;
-  /** The agent that runs this command; `null`: this process opens the state directory. */
-  readonly owner: Owner | null;
   readonly log: Log;
-  readonly isAgent: boolean;
-  /** Must not throw. */
-  readonly listener: Partial<Journal>;
+  /** The agent's own engine tells it everything that it journals, too; must not throw. `null`: of a command. */
+  readonly agent: Partial<Journal> | null;
 }
 
 /** What `gc` or the agent needs to remove. */
-export async function openEngine(options: CollectorOptions) {
-  const { config, connected, self, owner, log, isAgent, listener } = options;
+export async function openEngine({ connected, log, agent, ...rest }: EngineOpening) {
+  const opening: Opening = { ...rest, notify: (message) => log.warning(message) };
+  const { config, owner, self } = opening;
   const { values } = config;
   const { runtime } = connected;
   const host = hostOf(config, (error) => {
     if (error === null) log.success("kubelet", "Reading the kubelet's pods");
     else log.failure("kubelet", error);
   });
-  const { memory, recorder } =
-    owner === null
-      ? await openState(config, self, (message) => log.warning(message))
-      : stateOf(owner, values);
-  const reader = reading(config, { runtime, host, owner });
-  const keepRules = () => recordedKeepRules(config, log);
+  const { memory, recorder } = values.dryRun
+    ? { memory: volatileMemory(ledgerOf(opening)), recorder: null }
+    : (owner ?? (await openState(opening)));
+  const reader = { ...host.reader, keepRules: () => recordedKeepRules(config, log) };
+  const recording = { ...host, reader };
   const engine: Engine = {
-    ...reader,
-    observe: { ...reader.observe, host: { ...host.reader, keepRules } },
-    policy: policyOf(config, isAgent),
-    memory,
-    writer: values.dryRun ? noWriter : runtime.writer,
-    remover: values.dryRun ? noRemover : logDeleter(values),
+    ...readEngine(opening, { runtime, host: recording, memory, isAgent: agent !== null }),
+    writer: values.dryRun ? refusing(runtime.writer) : runtime.writer,
+    remover: values.dryRun ? refusing(logDeleter(values)) : logDeleter(values),
     hooks: { get: sendHook },
     commit: commitBy([...self.program, COMMIT_PROCESS]),
     // The agent records the pass, and the command logs it for its caller.
     journal: journalOf(
-      ...(values.dryRun ? [] : [owner?.journal ?? recorder ?? {}]),
+      ...(recorder === null ? [] : [owner?.journal ?? recorder]),
       logListener(log),
-      listener,
+      agent ?? {},
     ),
   };
   return {
@@ -134,27 +129,13 @@ export async function openEngine(options: CollectorOptions) {
   };
 }
 
-const refuse = async (): Promise<never> => {
-  throw new AssertionError("a dry run removes nothing");
-};
 /** A second safeguard of a dry run, which executes nothing anyway. */
-const noWriter: Engine["writer"] = {
-  removeImage: refuse,
-  stopContainer: refuse,
-  removeContainer: refuse,
-  stopSandbox: refuse,
-  removeSandbox: refuse,
-  execSync: refuse,
-};
-const noRemover: Engine["remover"] = {
-  removeContainerLogs: refuse,
-  removeLink: refuse,
-  removePodLogs: refuse,
-};
-
-/** A dry run changes nothing of the agent's. */
-const stateOf = ({ memory, recorder }: Owner, { dryRun }: Config["values"]) =>
-  dryRun ? { memory: volatileMemory(memory.current()), recorder: null } : { memory, recorder };
+const refusing = <Port extends object>(port: Port): Port =>
+  new Proxy(port, {
+    get: () => () => {
+      throw new AssertionError("a dry run removes nothing");
+    },
+  });
 
 export interface Host {
   readonly disk: DiskReader;
@@ -217,27 +198,19 @@ async function recordedKeepRules(config: Config, log: Log): ReturnType<HostReade
   return keep;
 }
 
-type Self = Pick<Process, "userId">;
-type Notify = (message: string) => void;
+type StateOpening = Omit<Opening, "owner">;
 
-const placesOf = ({ values }: Config, { userId }: Self): StatePlaces => ({
+const placesOf = ({ config: { values }, self, notify }: StateOpening) => ({
   directory: values.stateDir,
   runDirectory: values.runDir,
-  userId,
+  userId: self.userId,
   machineId: machineId(),
+  notify,
 });
 
-/** For a process that holds the node. A dry run records nothing and has its own ledger. */
-export async function openState(
-  config: Config,
-  self: Self,
-  notify: Notify,
-): Promise<{ readonly memory: LedgerMemory; readonly recorder: Recorder | null }> {
-  if (config.values.dryRun) {
-    const { ledger } = stateOnDisk(config, self, notify);
-    return { memory: volatileMemory(ledger()), recorder: null };
-  }
-  const state = await State.open({ ...placesOf(config, self), notify });
+/** For a process that holds the node. */
+async function openState(opening: StateOpening) {
+  const state = await State.open(placesOf(opening));
   const memory: LedgerMemory = {
     current: () => state.ledger,
     replace: (next) => state.keep(next),
@@ -247,12 +220,11 @@ export async function openState(
 }
 
 /** Changes nothing. */
-export const stateOnDisk = (config: Config, self: Self, notify: Notify): StateReader =>
+export const stateOnDisk = (opening: StateOpening): StateReader =>
   openReader({
-    ...placesOf(config, self),
-    notify,
+    ...placesOf(opening),
     // A ledger is closed only when its holder ends.
-    isOwner: lockHolder(config.values.stateDir) === null,
+    isOwner: lockHolder(opening.config.values.stateDir) === null,
   });
 
 export interface Connected {

@@ -9,7 +9,6 @@ import type { Environment } from "../config/settings.ts";
 import { knownSockets } from "../cri/runtimes.ts";
 import { Announcer } from "../gc/announcer.ts";
 import { type PassEnd, type PassRequest, runPass } from "../gc/pass.ts";
-import type { Engine } from "../gc/ports.ts";
 import { RuntimeError } from "../model/errors.ts";
 import { toMs } from "../model/time.ts";
 import { wallClock } from "../node/clock.ts";
@@ -19,40 +18,46 @@ import { writeAnswerFile, writeWholeFile } from "../node/files.ts";
 import { type HoldRequest, readHold, releaseHold, writeHold } from "../node/hold.ts";
 import { baselineStamp, readKeepFile, setBaselineStamp } from "../node/keep-files.ts";
 import { kubeletFact, rootDirectoryOf } from "../node/kubelet/pods.ts";
-import { holderWords, type LockWait } from "../node/lock.ts";
+import { holderWords, lockRuntime, lockState, type LockWait } from "../node/lock.ts";
 import { clean } from "../report/terminal.ts";
 import { humanDuration } from "../report/words.ts";
-import type { StateReader } from "../state/reader.ts";
 import { askAgent } from "./client.ts";
 import { logOf } from "./log.ts";
-import { connect, keepRulesOf, openEngine, openNode, rejectFile, stateOnDisk } from "./node.ts";
-import { agentHolding, lockNode, onRuntimeOf, type Owner, type ProcessWorld } from "./owner.ts";
+import {
+  connect,
+  type EngineOpening,
+  keepRulesOf,
+  openEngine,
+  openNode,
+  rejectFile,
+  stateOnDisk,
+} from "./node.ts";
+import { agentHolding, onRuntimeOf, type Owner, type ProcessWorld } from "./owner.ts";
 
 export type Openers = ReturnType<typeof openersOf>;
 export type OpenCollector = Awaited<ReturnType<typeof openCollector>>;
 
 /** `owner`: of the agent that runs the command; `null`: the command is the process. */
 export function openersOf(world: ProcessWorld, owner: Owner | null = null) {
-  const { userId } = world.self;
+  const { self } = world;
   // A command that opens the state directory repeatedly gets the same warnings.
   const said = new Set<string>();
-  const state = (config: Config): StateReader =>
-    stateOnDisk(config, world.self, (message) => {
-      if (!said.has(message)) world.stderr(`crigc: ${clean(message)}\n`);
-      said.add(message);
-    });
+  const notify = (message: string): void => {
+    if (!said.has(message)) world.stderr(`crigc: ${clean(message)}\n`);
+    said.add(message);
+  };
   return {
-    userId,
+    userId: self.userId,
     /** Rejects with `RuntimeError` if no runtime answers, or several do and none is configured. */
-    node: (config: Config) => openNode(config, world.self, owner),
+    node: (config: Config) => openNode({ config, self, owner, notify }),
     /** `isBrief`: logs one short line a removal, for a terminal. */
     collector: (config: Config, signal: AbortSignal, isBrief = false) =>
-      openCollector(config, { world, owner, signal, isBrief }),
+      openCollector({ config, self, owner, log: logOf(config, world.stderr, isBrief) }, signal),
     /** The agent that holds the state directory or a runtime that the configuration may mean; `null`: none. */
     agentHolding,
     /** For the agent. */
     world,
-    state,
+    state: (config: Config) => stateOnDisk({ config, self, notify }),
     now: wallClock,
     /** In a pod of our DaemonSet the host name is the pod's. */
     hostName: (env: Environment) => env["NODE_NAME"] ?? hostname(),
@@ -84,48 +89,42 @@ export type CommandPass = Omit<PassRequest, "kind" | "announcer" | "preempt" | "
  * process holds the node, `stopped` if `signal` aborts first.
  */
 async function openCollector(
-  config: Config,
-  {
-    world,
-    owner,
-    signal,
-    isBrief,
-  }: {
-    readonly world: ProcessWorld;
-    readonly owner: Owner | null;
-    readonly signal: AbortSignal;
-    readonly isBrief: boolean;
-  },
+  opening: Pick<EngineOpening, "config" | "self" | "owner" | "log">,
+  signal: AbortSignal,
 ) {
-  const { dryRun, runtimeRequestTimeout } = config.values;
-  const log = logOf(config, world.stderr, isBrief);
+  const { config, owner, log } = opening;
+  const { dryRun, runtimeRequestTimeout, stateDir } = config.values;
   const wait: LockWait = {
     waitMs: toMs(runtimeRequestTimeout),
     signal,
     onHeld: (holder) => log.info(0, `waiting for ${holderWords(holder)}, which holds the node`),
   };
+  await using opened = new AsyncDisposableStack();
   const connected = await connect(onRuntimeOf(owner, config));
+  opened.defer(() => connected.runtime.close());
   // A dry run changes nothing, so it need not wait for a pass that does.
-  const lock = owner !== null || dryRun ? null : await lockNode(config, connected.endpoint, wait);
-  const { engine, recorder, close } = await openEngine({
-    config,
-    connected,
-    self: world.self,
-    owner,
-    log,
-    isAgent: false,
-    listener: {},
-  });
+  if (owner === null && !dryRun) {
+    opened.use(await lockState(stateDir, wait));
+    opened.use(await lockRuntime(connected.endpoint, wait));
+  }
+  const { engine, recorder, close } = await openEngine({ ...opening, connected, agent: null });
+  opened.defer(close);
+  const kept = opened.move();
   return {
     engine,
     log,
     /** Runs one pass, in an agent while no other runs. Throws `HostError` as above. */
     pass: async (request: CommandPass): Promise<PassEnd> => {
       const announcer = new Announcer(engine.journal);
-      const whole = { ...request, kind: "gc", dryRun, announcer } as const;
-      const end = await (owner === null || dryRun
-        ? runPass(engine, whole, signal)
-        : passInTurn(owner, { engine, request: whole, wait }));
+      using turn = owner === null || dryRun ? null : await owner.turn(wait);
+      const whole: PassRequest = {
+        ...request,
+        kind: "gc",
+        dryRun,
+        announcer,
+        ...(turn !== null && { preempt: turn.preempt }),
+      };
+      const end = await runPass(engine, whole, signal);
       if (end.seen !== null) announcer.unmatchedKeepRules(end.seen.unmatchedKeepRules);
       return end;
     },
@@ -133,27 +132,11 @@ async function openCollector(
     recorded: async (patience: AbortSignal) =>
       (await recorder?.state.settle(patience, () =>
         log.warning(
-          `waiting up to ${humanDuration(config.values.runtimeRequestTimeout)} to write the records of removals to the state directory; Ctrl-C ends the wait`,
+          `waiting up to ${humanDuration(runtimeRequestTimeout)} to write the records of removals to the state directory; Ctrl-C ends the wait`,
         ),
       )) ?? 0,
-    [Symbol.asyncDispose]: async () => {
-      connected.runtime.close();
-      await close();
-      lock?.release();
-    },
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
-}
-
-async function passInTurn(
-  owner: Owner,
-  { engine, request, wait }: { engine: Engine; request: PassRequest; wait: LockWait },
-): Promise<PassEnd> {
-  const { preempt, release } = await owner.turn(wait);
-  try {
-    return await runPass(engine, { ...request, preempt }, wait.signal);
-  } finally {
-    release();
-  }
 }
 
 /** `baseline.list`, and the stamp of `keep baseline --once`. All throw `HostError`. */

@@ -4,20 +4,8 @@ import type { Config } from "../config/config.ts";
 import { knownSockets } from "../cri/runtimes.ts";
 import type { PassMemory } from "../gc/pass-memory.ts";
 import type { Journal } from "../gc/ports.ts";
-import { HostError, usageError } from "../model/errors.ts";
 import type { LedgerMemory } from "../model/ports.ts";
-import {
-  type Holder,
-  holderWords,
-  isAgent,
-  isSameSocket,
-  type Lock,
-  lockDirectory,
-  lockHolder,
-  type LockWait,
-  socketDirectory,
-  stateDirectory,
-} from "../node/lock.ts";
+import { type Holder, isAgent, lockHolder, type LockWait, socketDirectory } from "../node/lock.ts";
 import type { Screen } from "../report/terminal.ts";
 import type { Recorder } from "../state/recorder.ts";
 
@@ -43,8 +31,7 @@ export interface Owner {
   readonly endpoint: string;
   readonly memory: LedgerMemory;
   readonly passes: PassMemory;
-  /** `null`: nothing is recorded. */
-  readonly recorder: Recorder | null;
+  readonly recorder: Recorder;
   /** Log, history, metrics and status of the agent. */
   readonly journal: Journal;
   /** Waits until no other pass runs. Throws `HostError` `lock` after `waitMs`. */
@@ -53,71 +40,20 @@ export interface Owner {
   readonly progressed: () => void;
 }
 
-/** No other pass runs until it is released. */
-export interface Turn {
+/** No other pass runs until it is disposed of. */
+export interface Turn extends Disposable {
   /** Aborts once disk pressure is due: then the waits of this pass end. */
   readonly preempt: AbortSignal;
-  readonly release: () => void;
 }
 
-/** The configuration of a command for the runtime that the agent holds. Throws `ConfigError` if it names another one. */
-export function onRuntimeOf(owner: Owner | null, config: Config): Config {
-  if (owner === null) return config;
-  const { containerRuntimeEndpoint: named } = config.values;
-  if (named !== null && !isSameSocket(named, owner.endpoint)) {
-    const message = `the running agent is for ${owner.endpoint}; name its --run-dir or leave the flag out`;
-    throw usageError("--container-runtime-endpoint", named, message);
-  }
-  return { ...config, values: { ...config.values, containerRuntimeEndpoint: owner.endpoint } };
-}
-
-/** Throws `HostError`: `lock` if another process holds it, `stopped` if the signal aborted. */
-export async function lockState({ values }: Config, wait: LockWait): Promise<Lock> {
-  const directory = stateDirectory(values.stateDir);
-  // An unwritable directory needs no lock.
-  return directory === null ? { release: () => undefined } : lockOrThrow(directory, wait);
-}
-
-/** The same for the directory of the runtime's socket. */
-export const lockRuntime = (endpoint: string, wait: LockWait): Promise<Lock> =>
-  lockOrThrow(socketDirectory(endpoint), wait);
-
-/** Both locks. */
-export async function lockNode(config: Config, endpoint: string, wait: LockWait): Promise<Lock> {
-  const state = await lockState(config, wait);
-  try {
-    const runtime = await lockRuntime(endpoint, wait);
-    return {
-      release: () => {
-        runtime.release();
-        state.release();
-      },
-    };
-  } catch (thrown) {
-    state.release();
-    throw thrown;
-  }
-}
-
-async function lockOrThrow(directory: string, wait: LockWait): Promise<Lock> {
-  const attempt = await lockDirectory(directory, wait);
-  switch (attempt.kind) {
-    case "acquired":
-      return attempt.lock;
-    case "aborted":
-      throw new HostError("stopped", `interrupted while waiting for the lock of ${directory}`);
-    case "held":
-      throw new HostError("lock", heldWords(attempt.holder));
-  }
-}
-
-const heldWords = (holder: Holder): string =>
-  isAgent(holder)
-    ? `another agent holds ${holder.directory} (${holderWords(holder)})`
-    : `${holderWords(holder)}, holds the node; try again when it has ended`;
+/** The configuration of a command for the runtime that the agent holds, which its caller has compared. */
+export const onRuntimeOf = (owner: Owner | null, config: Config): Config =>
+  owner === null
+    ? config
+    : { ...config, values: { ...config.values, containerRuntimeEndpoint: owner.endpoint } };
 
 /** The agent that holds the state directory or a runtime that the configuration may mean; `null`: none. */
-export async function agentHolding({ values }: Config): Promise<Holder | null> {
+export function agentHolding({ values }: Config): Holder | null {
   const named = values.containerRuntimeEndpoint;
   const endpoints = named === null ? knownSockets : [named];
   const directories = new Set([values.stateDir, ...endpoints.map(socketDirectory)]);

@@ -20,10 +20,8 @@ import { timer } from "./clock.ts";
 import { hostError, procText } from "./files.ts";
 import { tryFlock, unlockFlock } from "./libc.ts";
 
-export interface Lock {
-  /** May be called twice. */
-  release(): void;
-}
+/** Disposing of it releases it, also twice. */
+export type Lock = Disposable;
 
 export interface Holder {
   /** What it has locked. */
@@ -33,11 +31,6 @@ export interface Holder {
   /** `another`: not crigc, or it cannot be told. */
   readonly command: "run" | "gc" | "rm" | "another";
 }
-
-export type LockAttempt =
-  | { readonly kind: "acquired"; readonly lock: Lock }
-  | { readonly kind: "held"; readonly holder: Holder }
-  | { readonly kind: "aborted" };
 
 export interface LockWait {
   readonly waitMs: number;
@@ -50,31 +43,49 @@ export interface LockWait {
 const UNKNOWN_MS = 1_000;
 
 /**
- * Waits for commands; an agent does not end, so it is not waited for. Throws `HostError` `refused` if locking fails
- * altogether: then nothing may be removed.
+ * Waits for commands; an agent does not end, so it is not waited for. Throws `HostError`: `lock` if it is still held,
+ * `stopped` if the signal aborted, `refused` if locking fails altogether: then nothing may be removed.
  */
-export async function lockDirectory(directory: string, wait: LockWait): Promise<LockAttempt> {
+export async function lockDirectory(directory: string, wait: LockWait): Promise<Lock> {
   const startNs = timer.monotonicNs();
   let unknownMs: number | null = null;
   let told: string | null = null;
   for (let pauseMs = 20; ; pauseMs = Math.min(pauseMs * 2, 250)) {
-    if (wait.signal.aborted) return { kind: "aborted" };
+    if (wait.signal.aborted)
+      throw new HostError("stopped", `interrupted while waiting for the lock of ${directory}`);
     const lock = tryLock(directory);
-    if (lock !== null) return { kind: "acquired", lock };
+    if (lock !== null) return lock;
     const holder = holderOf(directory);
     const passedMs = Number((timer.monotonicNs() - startNs) / 1_000_000n);
     unknownMs = holder.pid === null ? (unknownMs ?? passedMs) : null;
     const isUnknown = unknownMs !== null && passedMs - unknownMs >= UNKNOWN_MS;
-    if (holder.command === "run" || isUnknown) return { kind: "held", holder };
     const leftMs =
       (holder.pid === null ? Math.max(wait.waitMs, UNKNOWN_MS) : wait.waitMs) - passedMs;
-    if (leftMs <= 0) return { kind: "held", holder };
+    if (holder.command === "run" || isUnknown || leftMs <= 0) throw heldBy(holder);
     const words = holderWords(holder);
     if (holder.pid !== null && words !== told) wait.onHeld?.(holder);
     told = words;
     await timer.sleep(Math.min(pauseMs, leftMs), wait.signal);
   }
 }
+
+const heldBy = (holder: Holder): HostError =>
+  new HostError(
+    "lock",
+    isAgent(holder)
+      ? `another agent holds ${holder.directory} (${holderWords(holder)})`
+      : `${holderWords(holder)}, holds the node; try again when it has ended`,
+  );
+
+/** `null`: the directory cannot be created or opened, so nothing is written there that needs a lock. */
+export async function lockState(stateDir: string, wait: LockWait): Promise<Lock | null> {
+  const directory = stateDirectory(stateDir);
+  return directory === null ? null : lockDirectory(directory, wait);
+}
+
+/** The directory of the runtime's socket. */
+export const lockRuntime = (endpoint: string, wait: LockWait): Promise<Lock> =>
+  lockDirectory(socketDirectory(endpoint), wait);
 
 /** The holder of the lock; `null`: not locked, or not found. Leaves no trace. */
 export function lockHolder(directory: string): Holder | null {
@@ -156,7 +167,7 @@ const openDirectory = (directory: string): number =>
 function lockOf(fd: number): Lock {
   let open = true;
   return {
-    release: () => {
+    [Symbol.dispose]: () => {
       if (!open) return;
       open = false;
       unlockFlock(fd);

@@ -236,11 +236,11 @@ describe("the turn of a command's pass", () => {
 
   test("lets no loop begin a pass until it is over", async () => {
     const sim = await running(5 * SECOND);
-    const { release } = await turnOf(sim, 60_000);
+    const turn = await turnOf(sim, 60_000);
     const before = sim.record.passes.length;
     await sim.run(10 * MINUTE);
     expect(sim.record.passes).toHaveLength(before);
-    release();
+    turn[Symbol.dispose]();
     await sim.run(5 * SECOND);
     expect(sim.passes("image-gc").length).toBeGreaterThan(1);
   });
@@ -253,32 +253,33 @@ describe("the turn of a command's pass", () => {
     const late = failureOf(second);
     await sim.run(10 * SECOND);
     expect(await late).toMatchObject({ kind: "lock" });
-    first.release();
+    first[Symbol.dispose]();
     await sim.run(SECOND);
-    (await third).release();
+    (await third)[Symbol.dispose]();
   });
 
   test("is not waited for once the command is interrupted", async () => {
     const sim = await running(5 * SECOND);
-    const { release } = await turnOf(sim, 60_000);
+    const turn = await turnOf(sim, 60_000);
     const interrupt = new AbortController();
     const failing = failureOf(sim.agent.turn({ waitMs: 60_000, signal: interrupt.signal }));
     interrupt.abort();
     await sim.run(SECOND);
     expect(await failing).toMatchObject({ kind: "stopped" });
-    release();
+    turn[Symbol.dispose]();
   });
 
   test("says once disk pressure is due, which ends its waits, and a pass under pressure comes after it", async () => {
     const hard = withThresholds(aThreshold("imagefs.available", 30));
     const sim = await running(6 * MINUTE, 20, { weather: { limits: hard } });
-    const { preempt, release } = await turnOf(sim, 60_000);
+    const turn = await turnOf(sim, 60_000);
+    const { preempt } = turn;
     expect(preempt.aborted).toBeFalse();
     sim.fill(25);
     await sim.run(10 * SECOND);
     expect(preempt.aborted).toBeTrue();
     expect(sim.record.removals).toEqual([]);
-    release();
+    turn[Symbol.dispose]();
     await sim.run(10 * SECOND);
     expect(sim.record.removals).not.toBeEmpty();
   });

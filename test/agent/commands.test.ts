@@ -5,7 +5,7 @@ import { connect } from "node:net";
 import { join } from "node:path";
 
 import { CommandServer } from "../../src/agent/commands.ts";
-import { plain, serve } from "../../src/agent/http.ts";
+import { type HttpProviders, serve } from "../../src/agent/http.ts";
 import { type CommandOutput, openCommand, VERSION_HEADER } from "../../src/engine/client.ts";
 import type { CommandRequest, Owner, RunCommand } from "../../src/engine/owner.ts";
 import { plainScreen } from "../report/build.ts";
@@ -35,7 +35,7 @@ async function agent(run: RunCommand) {
   });
   const server = await serve(
     { path: join(runDir, "crigc.sock") },
-    { answer: () => plain(200, ""), commands, onError: () => undefined },
+    { surface: "control", from: {} as HttpProviders, commands, onError: () => undefined },
   );
   closers.push(async () => server.close());
   return { runDir, commands, stop, close: () => server.close() };

@@ -5,7 +5,12 @@ import { chmodSync, existsSync, rmSync, statSync, symlinkSync, writeFileSync } f
 import { connect, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 
-import { answered, type HttpProviders, type HttpServer, serve } from "../../src/agent/http.ts";
+import {
+  type HttpOptions,
+  type HttpProviders,
+  type HttpServer,
+  serve,
+} from "../../src/agent/http.ts";
 import { askAgent, screenQuery } from "../../src/engine/client.ts";
 import { HostError } from "../../src/model/errors.ts";
 import { socketFiles as files } from "../../src/node/files.ts";
@@ -37,14 +42,12 @@ afterEach(async () => {
   for (const close of closers.splice(0)) await close();
 });
 
-async function served(differences: Partial<HttpProviders> = {}): Promise<HttpServer> {
-  const server = await serve(
-    { path },
-    {
-      answer: (request) => answered(request, "control", providers(differences)),
-      onError: (message) => void errors.push(message),
-    },
-  );
+async function served(
+  differences: Partial<HttpProviders> = {},
+  surface: HttpOptions["surface"] = "control",
+): Promise<HttpServer> {
+  const onError = (message: string): void => void errors.push(message);
+  const server = await serve({ path }, { surface, from: providers(differences), onError });
   closers.push(async () => server.close());
   return server;
 }
@@ -166,21 +169,9 @@ describe("a path in use", () => {
   });
 });
 
-async function metricsPort(differences: Partial<HttpProviders> = {}): Promise<number> {
-  const server = await serve(
-    { host: "127.0.0.1", port: 0 },
-    {
-      answer: (request) => answered(request, "metrics", providers(differences)),
-      onError: () => undefined,
-    },
-  );
-  closers.push(async () => server.close());
-  return server.port ?? 0;
-}
-
 /** What a client receives that sends these texts, one after the other, until the connection closes. */
-async function exchange(port: number, texts: Iterable<string>, lateMs = 0): Promise<string> {
-  const client = connect(port, "127.0.0.1");
+async function exchange(texts: Iterable<string>, lateMs = 0): Promise<string> {
+  const client = connect(path);
   const chunks: Buffer[] = [];
   client.on("data", (chunk) => {
     chunks.push(Buffer.from(chunk));
@@ -198,29 +189,29 @@ async function exchange(port: number, texts: Iterable<string>, lateMs = 0): Prom
 }
 
 test("the metrics address serves metrics and health, and says nothing of images or configuration", async () => {
-  const base = `http://127.0.0.1:${await metricsPort()}`;
-  const paths = ["/metrics", "/readyz", "/status"];
-  const statuses = paths.map(async (it) => (await fetch(base + it)).status);
-  expect(await Promise.all(statuses)).toEqual([200, 200, 404]);
+  await served({}, "metrics");
+  const paths = ["/metrics", "/readyz", "/status", "/commands"];
+  const statuses = paths.map(async (it) => (await asked(it)).status);
+  expect(await Promise.all(statuses)).toEqual([200, 200, 404, 404]);
 });
 
 test("too many connections close the oldest, and a new client is still answered", async () => {
-  const port = await metricsPort();
+  await served();
   let open = 0;
   for (let at = 0; at < 100; at += 1) {
-    const client = connect(port, "127.0.0.1", () => client.write("GET /metrics HTTP/1.1\r\n"));
+    const client = connect(path, () => client.write("GET /metrics HTTP/1.1\r\n"));
     open += 1;
     client.on("close", () => (open -= 1)).on("error", () => undefined);
     closers.push(async () => client.destroy());
   }
   await until("the oldest connections were closed", 5_000, () => open <= 16);
-  expect((await fetch(`http://127.0.0.1:${port}/metrics`)).status).toBe(200);
+  expect((await asked("/metrics")).status).toBe(200);
 });
 
 test("a connection ends within ten seconds, though its request still arrives byte by byte", async () => {
-  const port = await metricsPort();
+  await served();
   let drops = 0;
-  const client = connect(port, "127.0.0.1", () => client.write("GET /metrics HTTP/1.1\r\n"));
+  const client = connect(path, () => client.write("GET /metrics HTTP/1.1\r\n"));
   const dripping = setInterval(() => client.write(`X: ${(drops += 1)}\r\n`), 200);
   await new Promise((resolve) => client.on("error", () => undefined).on("close", resolve));
   clearInterval(dripping);
@@ -230,8 +221,8 @@ test("a connection ends within ten seconds, though its request still arrives byt
 
 test("a request that arrives byte by byte is answered, and so is a client that reads late", async () => {
   const body = "# a comment\n".repeat(1_000_000);
-  const port = await metricsPort({ metrics: () => body });
-  const answer = await exchange(port, "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n", 1);
+  await served({ metrics: () => body });
+  const answer = await exchange("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n", 1);
   expect(answer.startsWith("HTTP/1.1 200 OK\r\n")).toBe(true);
   expect(answer.endsWith(body)).toBe(true);
 });
@@ -245,7 +236,8 @@ test.each([
   ["no valid target", "GET http://[/ HTTP/1.1\r\nHost: a\r\n\r\n", 400],
   ["9 kB of header", `GET /metrics HTTP/1.1\r\nHost: a\r\nX: ${"a".repeat(9e3)}\r\n\r\n`, 431],
 ])("a request with %s has one answer, and the connection ends", async (_, request, expected) => {
-  const answer = await exchange(await metricsPort(), [request]);
+  await served();
+  const answer = await exchange([request]);
   expect(answer.match(/^HTTP\/1\.1 \d+/gm)).toEqual([`HTTP/1.1 ${expected}`]);
   expect(answer.toLowerCase()).toContain("connection: close\r\n");
 });

@@ -46,7 +46,6 @@ export function openNodeOf(seen: SeenNode = {}): OpenedNode {
           disk: { ...disk, filesystems: async () => filesystems },
         },
       },
-      notices: [],
       [Symbol.dispose]: () => void (open -= 1),
     };
   };

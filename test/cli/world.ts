@@ -38,8 +38,7 @@ export async function crigc(argv: readonly string[], around: Around = {}): Promi
     reader: readerOf(around.files ?? {}),
     isBesideKubelet: () => false,
     // A command that opens what its test does not give fails loudly.
-    open: async () =>
-      ({ askAgent: noAgent, agentHolding: async () => null, ...around.open }) as Openers,
+    open: async () => ({ askAgent: noAgent, agentHolding: () => null, ...around.open }) as Openers,
   };
   // An agent of the machine that runs the tests is none of theirs.
   const env = around.env ?? { CRIGC_RUN_DIR: "/nonexistent/run" };

@@ -18,12 +18,6 @@ import { put, scratch } from "../support/scratch.ts";
 const lock = (directory: string, wait: Partial<LockWait> = {}) =>
   lockDirectory(directory, { waitMs: 0, signal: new AbortController().signal, ...wait });
 
-async function held(directory: string) {
-  const attempt = await lock(directory);
-  if (attempt.kind !== "acquired") throw new Error(`not acquired: ${attempt.kind}`);
-  return attempt.lock;
-}
-
 /** A process that holds the directory's lock as `crigc COMMAND` would. */
 async function heldBy(directory: string, command: string) {
   const libc = join(import.meta.dir, "../../src/node/libc.ts");
@@ -45,21 +39,21 @@ console.log(tryFlock(openSync(process.env.LOCKED, "r")).kind); await Bun.stdin.t
 describe("lockDirectory", () => {
   test("excludes others until it is released, and leaves nothing in the directory", async () => {
     const directory = scratch();
-    const first = await held(directory);
-    expect((await lock(directory)).kind).toBe("held");
-    first.release();
-    first.release();
-    (await held(directory)).release();
+    const first = await lock(directory);
+    expect(await failureOf(lock(directory))).toMatchObject({ kind: "lock" });
+    first[Symbol.dispose]();
+    first[Symbol.dispose]();
+    (await lock(directory))[Symbol.dispose]();
   });
 
   test("gives the lock to a waiting caller when it is released, unless that was cancelled", async () => {
     const directory = scratch();
-    const first = await held(directory);
+    const first = await lock(directory);
     const cancelled = lock(directory, { waitMs: 60_000, signal: AbortSignal.timeout(1) });
-    expect(await cancelled).toEqual({ kind: "aborted" });
+    expect(await failureOf(cancelled)).toMatchObject({ kind: "stopped" });
     const second = lock(directory, { waitMs: 10_000 });
-    first.release();
-    expect((await second).kind).toBe("acquired");
+    first[Symbol.dispose]();
+    (await second)[Symbol.dispose]();
   });
 
   test("waits for a command, says for which one, and gives up in time", async () => {
@@ -67,33 +61,36 @@ describe("lockDirectory", () => {
     const child = await heldBy(directory, "gc");
     const waitedFor: string[] = [];
     const onHeld: LockWait["onHeld"] = (holder) => void waitedFor.push(holderWords(holder));
-    const attempt = await lock(directory, { waitMs: 120, onHeld });
-    expect(attempt).toEqual({
-      kind: "held",
-      holder: { directory, pid: child.pid, command: "gc" },
+    const failure = await failureOf(lock(directory, { waitMs: 120, onHeld }));
+    expect(failure).toMatchObject({
+      kind: "lock",
+      message: `crigc gc, process ${child.pid}, holds the node; try again when it has ended`,
     });
     expect(waitedFor).toEqual([`crigc gc, process ${child.pid}`]);
     child.kill("SIGKILL");
     await child.exited;
-    expect((await lock(directory, { waitMs: 10_000 })).kind).toBe("acquired");
+    (await lock(directory, { waitMs: 10_000 }))[Symbol.dispose]();
   });
 
   test("does not wait for an agent", async () => {
     const directory = scratch();
     const child = await heldBy(directory, "run");
-    const attempt = await lock(directory, { waitMs: 3_600_000 });
-    expect(attempt).toMatchObject({ kind: "held", holder: { pid: child.pid, command: "run" } });
+    const failure = await failureOf(lock(directory, { waitMs: 3_600_000 }));
+    expect(failure).toMatchObject({
+      kind: "lock",
+      message: `another agent holds ${directory} (crigc run, process ${child.pid})`,
+    });
     child.kill();
     await child.exited;
   });
 
   test("does not pass the lock to a child process", async () => {
     const directory = scratch();
-    const first = await held(directory);
+    const first = await lock(directory);
     const child = Bun.spawnSync(["ls", "-l", "/proc/self/fd"]);
     expect(child.exitCode).toBe(0);
     expect(child.stdout.toString()).not.toContain(directory);
-    first.release();
+    first[Symbol.dispose]();
   });
 
   test("fails for a directory that does not exist, so that nothing is removed", async () => {
@@ -113,7 +110,7 @@ describe("lockHolder", () => {
     child.kill("SIGKILL");
     await child.exited;
     expect(lockHolder(directory)).toBeNull();
-    (await held(directory)).release();
+    (await lock(directory))[Symbol.dispose]();
   });
 
   test("a process that is not crigc counts as no agent", async () => {
