@@ -19,9 +19,7 @@ export const FILTER = option(
   "filter KEY=VALUE",
   "filter by reference=GLOB, unused-for=30d (until), untagged (dangling), larger-than=1Gi, namespace=NAME; repeatable",
   {
-    proposals: ["reference", "unused-for", "untagged", "larger-than", "namespace"].map((key) =>
-      key === "untagged" ? key : `${key}=`,
-    ),
+    proposals: ["reference=", "unused-for=", "untagged", "larger-than=", "namespace="],
   },
 );
 

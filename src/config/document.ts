@@ -37,7 +37,7 @@ const KINDS: Readonly<Record<DocumentKind, string>> = {
   KubeletConfiguration: "kubelet.config.k8s.io/v1beta1",
 };
 const EXPECTED_KINDS =
-  "expected kind: CrigcConfiguration with apiVersion: crigc/v1, or kind: KubeletConfiguration with apiVersion: kubelet.config.k8s.io/v1beta1";
+  "expected YAML or JSON with kind: CrigcConfiguration and apiVersion: crigc/v1, or kind: KubeletConfiguration and apiVersion: kubelet.config.k8s.io/v1beta1";
 
 /** Maps that are names with a dot in the table. */
 const GROUPED: ReadonlySet<string> = new Set(

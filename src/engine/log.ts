@@ -27,9 +27,18 @@ import {
   passTitle,
   removalResultWords,
 } from "../report/pass-words.ts";
-import { imageKeep, imageTrigger, podReasons, removalName } from "../report/reasons.ts";
+import { imageKeep, imageTrigger, podReasons } from "../report/reasons.ts";
 import { clean } from "../report/terminal.ts";
-import { humanBytes, humanDuration, imageName, plural, usedPercent } from "../report/words.ts";
+import {
+  containerName,
+  humanBytes,
+  humanDuration,
+  imageName,
+  kindTitle,
+  plural,
+  sandboxName,
+  usedPercent,
+} from "../report/words.ts";
 
 /** `brief`: the message alone, for a terminal. */
 export type LogFormat = "text" | "json" | "brief";
@@ -278,14 +287,18 @@ function logContainerItem(
 
 /** Instances of a container have its name in common, so its ID tells them apart. */
 function figuresOf(item: ContainerItem | SandboxItem | LogItem) {
-  const what = removalName(item);
   if ("planned" in item) {
     const { planned, logFiles, logBytes } = item;
     const { id } = planned.container;
+    const what = `container ${containerName(planned.container)}`;
     return { what, id, container: id, logFiles, logBytes };
   }
-  if ("sandbox" in item) return { what, id: item.sandbox.id, sandbox: item.sandbox.id };
-  return { what, id: item.entry, entry: item.entry, logBytes: item.bytes };
+  if ("sandbox" in item) {
+    const { id } = item.sandbox;
+    return { what: `sandbox ${sandboxName(item.sandbox)}`, id, sandbox: id };
+  }
+  const { kind, entry, bytes } = item;
+  return { what: `${kindTitle(kind)} ${clean(entry)}`, id: entry, entry, logBytes: bytes };
 }
 
 interface RemovalLine {

@@ -48,7 +48,7 @@ const words: Readonly<Record<string, string>> = {
   ENOENT: "it does not exist",
   ENOTDIR: "part of the path is not a directory",
   EISDIR: "it is a directory",
-  EEXIST: "it already exists",
+  EEXIST: "a file is in its place",
   EBUSY: "it is in use, such as a mount point",
   ENOTEMPTY: "something was written to it meanwhile",
   ELOOP: "it is a symbolic link that crigc does not follow, or a loop of links",

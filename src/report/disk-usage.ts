@@ -33,13 +33,13 @@ export interface DiskUsageReport extends ImageUsageReport {
   readonly disks: readonly DiskUsage[];
   readonly containers: readonly Container[];
   readonly writableLayers: WritableLayers | null;
-  /** Log directories of pods; `null`: unknown. */
-  readonly podLogs: PodLogSizes | null;
+  /** `null`: unknown. */
+  readonly podLogs: PodLogs | null;
   /** Other data on the image filesystem. */
   readonly rest: DirectoryWalk | null;
 }
 
-export interface PodLogSizes extends Pick<DirectoryWalk, "directories" | "complete"> {
+interface PodLogs extends DirectoryWalk {
   /** Whether they are on the filesystem of the images. */
   readonly areBesideImages: boolean;
 }
@@ -60,8 +60,9 @@ export const diskUsageDocument = (report: DiskUsageReport) =>
     breakdown: breakdownOf(report),
   });
 
-const sumOf = (sizes: readonly { readonly bytes: bigint }[]): bigint =>
-  sizes.reduce((sum, { bytes }) => sum + bytes, 0n);
+/** By all containers. */
+export const writtenBytes = (layers: WritableLayers): bigint =>
+  [...layers.values()].reduce((sum, { bytes }) => sum + bytes, 0n);
 
 /** What takes the space of the image filesystem: the parts add up to `usedBytes`. `null`: unknown, counted as 0. */
 function breakdownOf(report: DiskUsageReport) {
@@ -71,8 +72,8 @@ function breakdownOf(report: DiskUsageReport) {
   const usedBytes = disk.capacityBytes - (disk.freeBytes ?? disk.availableBytes);
   // With a filesystem of their own, container layers are none of its.
   const isShared = disk.roles.includes("containerfs");
-  const containersBytes = writableLayers && (isShared ? sumOf([...writableLayers.values()]) : 0n);
-  const podLogsBytes = podLogs && (podLogs.areBesideImages ? sumOf(podLogs.directories) : 0n);
+  const containersBytes = writableLayers && (isShared ? writtenBytes(writableLayers) : 0n);
+  const podLogsBytes = podLogs && (podLogs.areBesideImages ? podLogs.bytes : 0n);
   const otherBytes = rest?.bytes ?? null;
   const known = [imagesBytes, containersBytes ?? 0n, podLogsBytes ?? 0n, otherBytes ?? 0n];
   const contentBytes = known.reduce((left, bytes) => left - bytes, usedBytes);

@@ -158,7 +158,7 @@ export function imageResultWords(result: ImageResult): string {
     case "removed":
       return `removed, ${freedWords(result.measuredBytes)}`;
     case "ghost":
-      return "ghost: the runtime reports success but still lists it";
+      return "ghost: the runtime reports success but still lists it; remove its other names, or keep it";
     case "skipped":
       return `skipped: ${imageKeep.text(result.reason)}`;
     case "failed":

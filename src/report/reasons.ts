@@ -1,7 +1,6 @@
 /** Why anything is kept, removed or blocked: each reason is declared once, with its title, sentence and data. */
 
 import { assertNever } from "../model/errors.ts";
-import type { ContainerItem, LogItem, SandboxItem } from "../model/pass.ts";
 import type { PlanNote, PodSourceState } from "../model/plan.ts";
 import type {
   ContainerKeepReason,
@@ -18,15 +17,7 @@ import type {
 import type { Instant } from "../model/time.ts";
 import { type JsonObject, jsonOf } from "./document.ts";
 import { andMore, clean } from "./terminal.ts";
-import {
-  containerName,
-  humanBytes,
-  humanDuration,
-  plural,
-  sandboxName,
-  secondOf,
-  shortId,
-} from "./words.ts";
+import { humanBytes, humanDuration, plural, secondOf, shortId } from "./words.ts";
 
 /** A reason by its code. */
 export interface Kind {
@@ -367,13 +358,6 @@ export const podReasons = reasons<PodReason>({
   stray: { title: "not a pod log directory" },
   "in-use": { title: "in use", text: ({ what }) => clean(what) },
 });
-
-/** What a removal was of, for a line of the log. */
-export function removalName(item: ContainerItem | SandboxItem | LogItem): string {
-  if ("planned" in item) return `container ${containerName(item.planned.container)}`;
-  if ("sandbox" in item) return `sandbox ${sandboxName(item.sandbox)}`;
-  return `${item.kind === "pod-logs" ? "pod logs" : "log link"} ${clean(item.entry)}`;
-}
 
 export function podSourceWords(state: PodSourceState): string {
   switch (state.kind) {

@@ -96,11 +96,13 @@ export const statusDocument = (report: StatusReport) =>
     runtime: report.runtime && runtimeJson(report.runtime),
     hold: report.hold.kind === "none" ? null : jsonOf(report.hold, "until", "since", "reason"),
     waiting: report.waiting && imageBlock.json(report.waiting),
-    lastPasses: report.lastPasses.map((pass) => ({
-      ...passHeadJson(pass),
-      summary: passSummary(pass),
-      error: pass.error,
-    })),
+    lastPasses: report.lastPasses
+      .filter((pass) => report.hold.kind === "held" || !wasHeld(pass))
+      .map((pass) => ({
+        ...passHeadJson(pass),
+        summary: passSummary(pass),
+        error: pass.error,
+      })),
     filesystems: report.filesystems.map(({ filesystem, thresholds }) => ({
       ...filesystemJson(filesystem),
       ...jsonOf(filesystem, "measuredAt"),
@@ -111,6 +113,10 @@ export const statusDocument = (report: StatusReport) =>
     events: report.events.map(eventJson),
     values: valuesJson(report.values),
   });
+
+/** What such a pass says is no longer so once the hold is over. */
+const wasHeld = ({ plan: { images, containers } }: Pass): boolean =>
+  [images, containers].some((half) => half?.blocks.some(({ kind }) => kind === "on-hold"));
 
 const isOfInodes = ({ signal }: PressureStatus): boolean => signal.endsWith(".inodesFree");
 

@@ -48,7 +48,11 @@ describe("a hold", () => {
     const file = join(scratch(), "file");
     writeFileSync(file, "");
     expect(() => writeHold(file, request)).toThrow(
-      expect.objectContaining({ name: "HostError", kind: "write" }),
+      expect.objectContaining({
+        name: "HostError",
+        kind: "write",
+        message: expect.stringContaining("a file is in its place"),
+      }),
     );
   });
 

@@ -11,7 +11,7 @@ import { breakdownOf } from "../../policy/disk.ts";
 import { sandboxImageReason, sandboxNames } from "../../policy/image/protect.ts";
 import { compileKeepRules, unmatchedKeepRules } from "../../policy/keep/keep.ts";
 import { layersOf } from "../../policy/layers.ts";
-import { breakdownWords } from "../../report/disk-usage.ts";
+import { breakdownWords, writtenBytes } from "../../report/disk-usage.ts";
 import { failed, ok, type Verdict, type Verdicts, warning } from "../../report/doctor.ts";
 import { podSourceWords } from "../../report/reasons.ts";
 import { present } from "../../report/terminal.ts";
@@ -128,12 +128,13 @@ const UNEXPLAINED_PERCENT = 10n;
 const STORE_SLACK_BYTES = 256n << 20n;
 
 function usageCheck({ snapshot, ledger }: Prepared, written: WritableLayers | null): Verdict {
-  const writtenBytes = [...(written?.values() ?? [])].reduce((sum, { bytes }) => sum + bytes, 0n);
   const { images, runtime } = snapshot;
   const layers = layersOf(images, ledger);
   const listed = layers.sizeOf(images);
   const explained =
-    (listed * runtimeOf(runtime).sizePercentMax) / 100n + writtenBytes + STORE_SLACK_BYTES;
+    (listed * runtimeOf(runtime).sizePercentMax) / 100n +
+    writtenBytes(written ?? new Map()) +
+    STORE_SLACK_BYTES;
   const ofRuntime = snapshot.filesystems.filter(
     ({ roles }) => roles.includes("imagefs") || roles.includes("containerfs"),
   );

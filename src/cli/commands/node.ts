@@ -4,12 +4,7 @@ import { layerDirectories } from "../../cri/runtimes.ts";
 import { unmeasuredIn } from "../../gc/observe.ts";
 import type { Prepared } from "../../gc/prepare.ts";
 import { messageOf, RuntimeError } from "../../model/errors.ts";
-import type {
-  DirectorySize,
-  DirectoryWalk,
-  ImageShare,
-  WritableLayers,
-} from "../../model/reports.ts";
+import type { DirectoryWalk, ImageShare, WritableLayers } from "../../model/reports.ts";
 import { type Filesystem, logFactsOf, type Snapshot } from "../../model/snapshot.ts";
 import { compared } from "../../model/values.ts";
 import { usageOf } from "../../policy/image/usage.ts";
@@ -97,9 +92,8 @@ const USAGE_ORDERS: Readonly<Record<string, Key<ImageShare>>> = {
   "last-used": ({ lastUsedAt }) => lastUsedAt ?? NEVER,
 };
 
-/** Time limit of the whole walk; what it did not see is missing, and the table says so. */
-const LOGS_WITHIN_MS = 2_000;
-const REST_WITHIN_MS = 3_000;
+/** Time limit of each walk; what it did not see is missing, and the table says so. */
+const WITHIN_MS = 3_000;
 const DIRECTORIES_MAX = 10;
 
 export const df = command({
@@ -143,20 +137,41 @@ const missingFigures = ({ plan, snapshot: { logs } }: Prepared): readonly string
 
 type OtherData = Pick<DiskUsageReport, "writableLayers" | "podLogs" | "rest">;
 
-async function otherDataOf(context: CommandContext, snapshot: Snapshot): Promise<OtherData> {
-  const imagefs = snapshot.filesystems.find(({ roles }) => roles.includes("imagefs"));
-  const logs = logFactsOf(snapshot.logs);
-  const [writableLayers, podLogs, rest] = await Promise.all([
+async function otherDataOf(
+  context: CommandContext,
+  { filesystems, logs }: Snapshot,
+): Promise<OtherData> {
+  const imagefs = filesystems.find(({ roles }) => roles.includes("imagefs"));
+  const logDirectory = logFactsOf(logs)?.podLogsDirectory ?? null;
+  const walk = (path: string, apart: readonly string[]): Promise<DirectoryWalk> => {
+    const options = { withinMs: WITHIN_MS, apart, most: DIRECTORIES_MAX };
+    return context.open.walkDirectories(path, options, context.signal);
+  };
+  const [writableLayers, ofLogs, rest, device] = await Promise.all([
     writableLayersOf(context),
     // A missing directory has no logs; one that cannot be read is unknown.
-    logs === null
-      ? snapshot.logs === null
-        ? { directories: [], complete: true, areBesideImages: false }
-        : null
-      : sizesOfLogs(context, logs, imagefs),
-    imagefs === undefined ? null : restOf(context, imagefs, logs?.podLogsDirectory ?? null),
+    logDirectory === null ? (logs === null ? NO_LOGS : null) : walk(logDirectory, []),
+    imagefs === undefined ? null : walk(imagefs.mountpoint, apartFrom(imagefs, logDirectory)),
+    logDirectory === null ? null : context.open.machine(context.config).device(logDirectory),
   ]);
+  const podLogs = ofLogs && { ...ofLogs, areBesideImages: device === imagefs?.device };
   return { writableLayers, podLogs, rest };
+}
+
+const NO_LOGS: DirectoryWalk = { directories: [], complete: true, bytes: 0n };
+
+/**
+ * Pod logs and what the runtime has of images and containers, which have their own figures: its directory, or the layers
+ * in it if its directory is a separate disk, which can hold other data.
+ */
+function apartFrom(
+  { path, mountpoint }: Filesystem,
+  logDirectory: string | null,
+): readonly string[] {
+  const above = path.slice(0, path.lastIndexOf("/"));
+  const isDisk = above === "" || above === mountpoint;
+  const layers = [path, ...layerDirectories.map((name) => `${above}/${name}`)];
+  return [...(isDisk ? layers : [above]), ...(logDirectory === null ? [] : [logDirectory])];
 }
 
 /** Without this figure the others are still shown. */
@@ -169,51 +184,4 @@ export async function writableLayersOf(context: CommandContext): Promise<Writabl
     context.note(messageOf(thrown));
     return null;
   }
-}
-
-async function sizesOfLogs(
-  context: CommandContext,
-  logs: {
-    readonly podLogsDirectory: string;
-    readonly podLogs: readonly { readonly entry: string }[];
-  },
-  imagefs: Filesystem | undefined,
-): Promise<DiskUsageReport["podLogs"]> {
-  const endsAt = performance.now() + LOGS_WITHIN_MS;
-  const sizes: DirectorySize[] = [];
-  let complete = true;
-  for (const { entry } of logs.podLogs) {
-    const path = `${logs.podLogsDirectory}/${entry}`;
-    const withinMs = Math.max(0, endsAt - performance.now());
-    const options = { withinMs, apart: [], most: 0 };
-    const walk = await context.open.walkDirectories(path, options, context.signal);
-    sizes.push({ path, bytes: walk.bytes });
-    complete &&= walk.complete;
-  }
-  const directories = sizes.toSorted((one, other) => compared(other.bytes, one.bytes));
-  const device = await context.open.machine(context.config).device(logs.podLogsDirectory);
-  return { directories, complete, areBesideImages: device === imagefs?.device };
-}
-
-/**
- * Excludes pod logs and what the runtime has of images and containers, which have their own figures: its directory, or
- * the layers in it if its directory is a separate disk, which can hold other data.
- */
-function restOf(
-  context: CommandContext,
-  { path, mountpoint }: Filesystem,
-  podLogsDirectory: string | null,
-): Promise<DirectoryWalk> {
-  const above = path.slice(0, path.lastIndexOf("/"));
-  const isDisk = above === "" || above === mountpoint;
-  const layers = [path, ...layerDirectories.map((name) => `${above}/${name}`)];
-  const options = {
-    withinMs: REST_WITHIN_MS,
-    apart: [
-      ...(isDisk ? layers : [above]),
-      ...(podLogsDirectory === null ? [] : [podLogsDirectory]),
-    ],
-    most: DIRECTORIES_MAX,
-  };
-  return context.open.walkDirectories(mountpoint, options, context.signal);
 }
