@@ -29,7 +29,6 @@ const Body = v.object({
   argv: v.array(v.string()),
   width: v.nullable(v.pipe(v.number(), v.integer(), v.minValue(1))),
   colour: v.optional(v.boolean(), false),
-  unicode: v.optional(v.boolean(), false),
   user: v.string(),
 });
 type CommandBody = v.InferOutput<typeof Body>;
@@ -103,7 +102,7 @@ export class CommandServer {
     await Promise.all(Array.from(this.#running.values(), ({ done }) => done));
   }
 
-  #begin({ id, argv, user, width, colour, unicode }: CommandBody, response: ServerResponse): void {
+  #begin({ id, argv, user, width, colour }: CommandBody, response: ServerResponse): void {
     const end = new AbortController();
     const gone = new AbortController();
     response.on("close", () => gone.abort());
@@ -131,7 +130,7 @@ export class CommandServer {
     const beat = setInterval(() => send({}), BEAT_MS);
     void this.#run({
       argv,
-      screen: { width, colour, unicode },
+      screen: { width, colour },
       user,
       signal: AbortSignal.any([end.signal, gone.signal, this.#options.stop]),
       stdout: (text) => say({ out: text }),

@@ -232,7 +232,6 @@ function screenFrom(url: URL): Screen {
   return {
     width: Number.isInteger(width) && width > 0 ? Math.min(width, WIDTH_MAXIMUM) : null,
     colour: url.searchParams.get("colour") === "1",
-    unicode: url.searchParams.get("unicode") === "1",
   };
 }
 

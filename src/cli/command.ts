@@ -79,11 +79,11 @@ export function option(
   return { name, placeholder, help, ...more };
 }
 
-/** By its usage: `REF`, `REF…` if repeated, `[REF]` if optional. */
+/** By its usage: `REF`, `REF...` if repeated, `[REF]` if optional. */
 export const operand = (usage: string, help: string, more: Partial<Operand> = {}): Operand => ({
-  name: usage.replaceAll(/[[\]…]/g, ""),
+  name: usage.replaceAll(/[[\].]/g, ""),
   required: !usage.startsWith("["),
-  ...(usage.includes("…") && { repeated: true }),
+  ...(usage.includes("...") && { repeated: true }),
   help,
   ...more,
 });

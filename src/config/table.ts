@@ -91,7 +91,7 @@ export const FLAG_TABLE = {
       type: list,
       placeholder: "GLOB",
       help: "images that are never removed; repeatable",
-      doc: "`*` stays within a path component, `**` does not; a name without a tag matches every tag and digest; `sha256:…` matches an ID or digest by a prefix of at least 12 hex digits.",
+      doc: "`*` stays within a path component, `**` does not; a name without a tag matches every tag and digest; `sha256:...` matches an ID or digest by a prefix of at least 12 hex digits.",
     },
     keepDir: {
       type: path("directory"),

@@ -234,7 +234,7 @@ const STATEMENT_EXAMPLES = {
 
 export const statements = (kind: StatementKind): FieldType<Statements> => ({
   kind: "statements",
-  placeholder: `SIGNAL${operatorOf(kind)}${kind === "grace" ? "DURATION" : "VALUE"},…`,
+  placeholder: `SIGNAL${operatorOf(kind)}${kind === "grace" ? "DURATION" : "VALUE"},...`,
   statements: kind,
   expected: `a list such as ${STATEMENT_EXAMPLES[kind][0]}, or off`,
   expectedInFile: `a map of signals to strings, such as {nodefs.available: ${STATEMENT_EXAMPLES[kind][1]}}`,

@@ -154,6 +154,6 @@ const FAILURES: Readonly<Record<string, string>> = {
   EACCES: "permission denied; run as root (sudo crigc …)",
 };
 
-/** The client's terminal: `?width=100&colour=1&unicode=1`. */
-export const screenQuery = ({ width, colour, unicode }: Screen): string =>
-  `width=${width ?? 0}&colour=${Number(colour)}&unicode=${Number(unicode)}`;
+/** The client's terminal: `?width=100&colour=1`. */
+export const screenQuery = ({ width, colour }: Screen): string =>
+  `width=${width ?? 0}&colour=${Number(colour)}`;

@@ -121,7 +121,8 @@ export const filesystemJson = (filesystem: Filesystem) => ({
   ...(filesystem.unmeasured !== undefined && { unmeasured: filesystem.unmeasured }),
 });
 
-export const eventJson = (event: Event) => jsonOf(event, "reason", "message", "at", "passId");
+export const eventJson = (event: Event) =>
+  document("Event", jsonOf(event, "reason", "message", "at", "passId"));
 
 export const runtimeJson = (runtime: RuntimeInfo) =>
   jsonOf(runtime, "name", "version", "apiVersion", "endpoint", "imageEndpoint");

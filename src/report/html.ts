@@ -47,7 +47,7 @@ class HtmlPrinter extends Printer {
   readonly parts: Html[] = [];
 
   constructor() {
-    super({ width: null, colour: false, unicode: true });
+    super({ width: null, colour: false });
   }
 
   override line(line: string, colour?: Colour): void {
@@ -104,27 +104,16 @@ export interface HtmlReport {
   readonly node: string;
   readonly version: string;
   readonly history: HistoryReport;
-  /** `null` if the node could not be read. */
-  readonly runtime: RuntimeInfo | null;
-  /** The node as it is now; `null` if it could not be read. */
-  readonly plan: Plan | null;
-  /** Disk usage of its images; `null` if it could not be read. */
-  readonly usage: ImageUsageReport | null;
-  /** Why the node could not be read. */
-  readonly planError: string | null;
+  readonly runtime: RuntimeInfo;
+  /** The node as it is now. */
+  readonly plan: Plan;
+  readonly usage: ImageUsageReport;
 }
 
 /** A self-contained page, without network or scripts. */
-export function htmlReport({
-  plan,
-  runtime,
-  usage,
-  planError,
-  period,
-  ...report
-}: HtmlReport): string {
+export function htmlReport({ plan, runtime, usage, period, ...report }: HtmlReport): string {
   const [from, to] = [period.from, period.to].map((at) => secondOf(toRfc3339(at)));
-  const software = runtime === null ? "" : `, ${runtime.name} ${runtime.version}`;
+  const software = `${runtime.name} ${runtime.version}`;
   const history = historyDocument(report.history);
   return html`<!doctype html>
     <html lang="en">
@@ -143,10 +132,9 @@ export function htmlReport({
       </head>
       <body>
         <h1>Garbage collection on ${report.node}</h1>
-        <p class="dim">${from} to ${to}${software}, written by crigc ${report.version}</p>
-        ${planError === null ? null : html`<p class="red">Cannot read the node: ${planError}. This page shows the history only.</p>`}
-        ${plan && section("What a pass would remove now", (printer) => printPlan(printer, planBody(plan)))}
-        ${usage && section("Images by repository", (printer) => printer.table(shareColumns("REPOSITORY"), imageUsageJson(usage).byRepository))}
+        <p class="dim">${from} to ${to}, ${software}, written by crigc ${report.version}</p>
+        ${section("What a pass would remove now", (printer) => printPlan(printer, planBody(plan)))}
+        ${section("Images by repository", (printer) => printer.table(shareColumns("REPOSITORY"), imageUsageJson(usage).byRepository))}
         ${section("What was removed, and why", (printer) => printHistory(printer, history))}
       </body>
     </html> `.text;

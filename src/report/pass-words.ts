@@ -293,7 +293,7 @@ export const PASS_ENDS: Readonly<Record<End, EndFacts>> = {
     failure: "a list or a measurement failed",
   },
   stopped: { words: "stopped on request", outcome: "stopped", exit: 4 },
-  "dry-run": { words: "dry run, nothing removed", outcome: "dry-run", exit: "plan" },
+  "dry-run": { words: "dry run, nothing removed", outcome: "dry-run", exit: 0 },
 };
 
 /** An end of a later version is in the history, but not in the table. */

@@ -79,10 +79,7 @@ export const imageKeep = reasons<ImageKeepReason>({
     text: ({ pattern, source, name }) =>
       `keep rule ${clean(pattern)} (${clean(source)})${name === pattern ? "" : ` matches ${clean(name)}`}`,
   },
-  "keep-loaded": {
-    title: "loaded from an archive",
-    text: () => "loaded from an archive (keepLoaded)",
-  },
+  "keep-loaded": { title: "loaded from an archive" },
   "keep-per-repository": {
     title: "recently used in its repository",
     text: ({ repository, place, limit }) =>
@@ -100,10 +97,7 @@ export const imageKeep = reasons<ImageKeepReason>({
   },
   "not-selected": { title: "not selected" },
   "just-used": { title: "just used", text: () => "used since this pass began" },
-  "no-trigger": {
-    title: "unused, no threshold exceeded",
-    text: () => "unused; no threshold exceeded",
-  },
+  "no-trigger": { title: "unused, no threshold exceeded" },
   blocked: {
     title: "unused, removal is blocked",
     text: ({ block, detail }) =>
@@ -208,14 +202,10 @@ export const planNote = reasons<PlanNote>({
     text: ({ block }) => `no image is removed to relieve this disk: ${imageBlock.text(block)}`,
   },
   "space-off": {
-    title: "no collection by disk usage",
-    text: () =>
-      "the high threshold of 100 without a maximum age turns off collection by disk usage",
+    title: "the high threshold of 100 without a maximum age turns off collection by disk usage",
   },
   "maximum-age-needs-agent": {
-    title: "the maximum age needs an agent",
-    text: () =>
-      "the maximum age needs an agent that has run that long: it removes nothing in this pass",
+    title: "the maximum age needs an agent that has run that long: it removes nothing in this pass",
   },
 });
 
@@ -301,10 +291,7 @@ export const POD_REMOVALS: ReasonTable<
 > = {
   "pod-gone": { title: "its pod was deleted" },
   "pod-terminated": { title: "its pod terminated" },
-  "foreign-dead": {
-    title: "dead and not created by Kubernetes",
-    text: () => "dead and not created by Kubernetes (collectForeign)",
-  },
+  "foreign-dead": { title: "dead and not created by Kubernetes" },
   "over-per-container-limit": {
     title: "over the limit per container name",
     text: ({ limit }) => `dead, over the limit of ${limit} per container name`,

@@ -7,8 +7,6 @@ export interface Screen {
   /** Columns, to which sentences are wrapped; `null`: not a terminal. */
   readonly width: number | null;
   readonly colour: boolean;
-  /** Whether it shows block characters and dashes; else ASCII. */
-  readonly unicode: boolean;
 }
 
 export interface ScreenFacts {
@@ -23,12 +21,10 @@ const WIDTH_MINIMUM = 40;
 
 export function screenOf(facts: ScreenFacts): Screen {
   const environment = facts.environment;
-  const locale = environment["LC_ALL"] || environment["LC_CTYPE"] || environment["LANG"] || "";
   const dumb = environment["TERM"] === "dumb";
   return {
     width: facts.isTerminal ? Math.max(WIDTH_MINIMUM, facts.columns || WIDTH_DEFAULT) : null,
     colour: facts.isTerminal && !dumb && (environment["NO_COLOR"] ?? "") === "",
-    unicode: /utf-?8/i.test(locale) && !dumb,
   };
 }
 

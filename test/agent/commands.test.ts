@@ -108,7 +108,7 @@ test("a command gets the client's arguments and screen, and its output and exit 
   expect(requests).toMatchObject([
     {
       argv: ["gc", "--all-unused"],
-      screen: { width: 72, colour: true, unicode: false },
+      screen: { width: 72, colour: true },
       user: "alice",
     },
   ]);

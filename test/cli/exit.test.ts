@@ -34,21 +34,17 @@ test.each<[string, Partial<ImageOutcome> | null, number]>([
   expect(passExit(pass({ images: outcome, containers: null }), null)).toBe(code);
 });
 
-test("a dry run exits 4 if its plan has a trigger and no candidate, as the pass would", () => {
+test("a pass without a candidate left exits 4 if a target is missed or an image only too young, and not otherwise", () => {
   const codeOf = (plan: Partial<ImagePlan>): number => {
-    const images = imageOutcome({ end: "dry-run", items: [] });
+    const images = imageOutcome({ end: "candidates-exhausted", items: [] });
     const planned = { images: imagePlan({ kept: [], ...plan }), containers: null };
     return passExit(pass({ images, plan: planned, containers: null }), null);
   };
-  const [trigger, young] = [{ kind: "space" }, { kind: "too-young" }] as const;
-  const short: Partial<ImagePlan> = { triggers: [trigger], candidates: [] };
-  expect(codeOf({ triggers: [trigger] })).toBe(0);
-  expect(codeOf(short)).toBe(4);
-  expect(codeOf({ ...short, triggers: [] })).toBe(0);
-  const everything = { ...short, targets: [{ kind: "everything", trigger }] } as const;
-  expect(codeOf(everything)).toBe(0);
-  const reason = { ...young, age: minutes(0), minimumAge: minutes(2) };
-  expect(codeOf({ ...everything, kept: [kept(1, reason)] })).toBe(4);
+  const targets = [{ kind: "everything", trigger: { kind: "all-unused" } }] as const;
+  expect(codeOf({})).toBe(4);
+  expect(codeOf({ targets })).toBe(0);
+  const reason = { kind: "too-young", age: minutes(0), minimumAge: minutes(2) } as const;
+  expect(codeOf({ targets, kept: [kept(1, reason)] })).toBe(4);
 });
 
 test("a pass or plan whose log directories cannot be read exits 3, even if it did the rest", () => {

@@ -45,14 +45,14 @@ import {
 } from "../support/build/values.ts";
 
 /** For text that goes to a file or a program: nothing is shortened, coloured or drawn. */
-export const plainScreen: Screen = { width: null, colour: false, unicode: false };
+export const plainScreen: Screen = { width: null, colour: false };
 
 export const GIB = 1n << 30n;
 export const MIB = 1n << 20n;
 export const at = (text: string): Instant => fromRfc3339(text)!;
 export const NOW = at("2026-01-15T12:00:00.25Z");
 
-export const terminal: Screen = { width: 100, colour: false, unicode: true };
+export const terminal: Screen = { width: 100, colour: false };
 
 export const hex = (seed: number): string => seed.toString(16).padStart(4, "0").repeat(16);
 

@@ -61,7 +61,6 @@ export function weekReport(differences: Partial<HtmlReport> = {}, count = 20): H
       allImagesBytes: 0n,
       imagesWithoutLayers: 0,
     },
-    planError: null,
     ...differences,
   };
 }
@@ -76,11 +75,10 @@ export function hostileReport(): HtmlReport {
     usage: [usage({ filesystem: filesystem({ mountpoint: evil }) })],
   });
   const words = { reason: evil, message: evil, kind: evil as never, signal: evil as never };
-  const { history } = weekReport();
+  const { history, usage: found } = weekReport();
   return weekReport({
-    usage: null,
+    usage: { ...found, images: { ...found.images, byRepository: [share(evil)] } },
     node: evil,
-    planError: evil,
     history: {
       ...history,
       removals: history.removals.map((row) => ({ ...row, ...words, names: [evil] })),

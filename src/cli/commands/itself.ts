@@ -14,7 +14,7 @@ export const help = command({
   summary: "show help on a command or all flags, or the manual page",
   doc: "`crigc help flags` lists every flag; `crigc help manual` is for `man -l -`.",
   operands: [
-    operand("[COMMAND…]", "a command, flags or manual", { proposals: ["flags", "manual"] }),
+    operand("[COMMAND...]", "a command, flags or manual", { proposals: ["flags", "manual"] }),
   ],
   ofItself: true,
   run: async ({ stdout, commands, build, screen, operands }) => {

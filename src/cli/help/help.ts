@@ -27,8 +27,7 @@ const TEXT_COLUMN = 32;
 /** `topic` is a command, the first word of several, `flags`, or "" for everything. */
 export function helpOn(topic: string, commands: readonly Command[], on: Screen): string {
   const screen = { ...on, width: Math.min(on.width ?? WIDTH_DEFAULT, WIDTH_MAX) };
-  const text = `${linesOn(topic, commands, screen).join("\n")}\n`;
-  return screen.unicode ? text : text.replaceAll("…", "...");
+  return `${linesOn(topic, commands, screen).join("\n")}\n`;
 }
 
 function linesOn(topic: string, commands: readonly Command[], screen: Screen) {
@@ -47,7 +46,7 @@ function linesOn(topic: string, commands: readonly Command[], screen: Screen) {
     ];
   const family = commands.filter(({ name }) => name.startsWith(`${topic} `));
   if (family.length > 0)
-    return [`Usage: crigc ${topic} COMMAND [FLAG…]`, "", ...commandList(family, screen)];
+    return [`Usage: crigc ${topic} COMMAND [FLAG...]`, "", ...commandList(family, screen)];
   const known = ["flags", ...commands.map(({ name }) => name)];
   const next = suggestion(topic, known) || "; use a command, flags or manual";
   throw usageError("crigc help", topic, `unknown help topic ${quoted(topic)}${next}`);
@@ -57,7 +56,7 @@ const ABOUT_FLAGS =
   "Every command accepts every flag and uses those that apply to it. Each flag has an environment variable (CRIGC_KEEP_PER_REPOSITORY for --keep-per-repository) and a field in configuration files (crigc config lists them). Flags override variables, which override drop-ins, which override the configuration file. Defaults are in brackets.";
 
 const overview = (commands: readonly Command[], screen: Screen): readonly string[] => [
-  "Usage: crigc COMMAND [FLAG…]",
+  "Usage: crigc COMMAND [FLAG...]",
   "",
   ...wrapped(
     "Garbage-collects unused images, dead containers, dead sandboxes and orphaned pod logs on this node.",
@@ -121,7 +120,7 @@ function mainFlags({ name, changes }: Command): readonly FieldName[] {
   return all.slice(0, FLAGS_SHOWN);
 }
 
-/** `crigc explain REF [-o table|json] [FLAG…]`. */
+/** `crigc explain REF [-o table|json] [FLAG...]`. */
 function usageOf({ name, operands, options }: Command): string {
   const optional = (word: string, isRequired = false): string => (isRequired ? word : `[${word}]`);
   return [
@@ -131,13 +130,13 @@ function usageOf({ name, operands, options }: Command): string {
     ...options.map(({ name: long, short = long, ...it }) =>
       optional(optionUsage({ ...it, name: short }), it.required),
     ),
-    "[FLAG…]",
+    "[FLAG...]",
   ].join(" ");
 }
 
-/** `REF…`, `bash|zsh|fish`. */
+/** `REF...`, `bash|zsh|fish`. */
 export const operandUsage = ({ name, choices, repeated }: Operand): string =>
-  `${choices?.join("|") ?? name}${repeated === true ? "…" : ""}`;
+  `${choices?.join("|") ?? name}${repeated === true ? "..." : ""}`;
 
 export const optionUsage = ({ name, placeholder }: CommandOption): string =>
   placeholder === null ? dashed(name) : `${dashed(name)} ${placeholder}`;
@@ -174,14 +173,14 @@ function entryLines([left, text]: Entry, column: number, screen: Screen): readon
   return [name.padEnd(column) + first.trimStart(), ...rest];
 }
 
-const MANUAL: Screen = { width: 72, colour: false, unicode: false };
+const MANUAL: Screen = { width: 72, colour: false };
 
 /** Help on everything, laid out as on a terminal. */
 export function manualPage(commands: readonly Command[], { version }: Build): string {
   const entries = (all: readonly Entry[]): readonly string[] =>
     all.flatMap((it) => entryLines(it, TEXT_COLUMN, MANUAL));
   const parts: readonly (readonly [title: string, lines: readonly string[]])[] = [
-    ["SH SYNOPSIS", ["crigc COMMAND [FLAG…]"]],
+    ["SH SYNOPSIS", ["crigc COMMAND [FLAG...]"]],
     ["SH DESCRIPTION", wrapped(DESCRIPTION, MANUAL)],
     ["SH COMMANDS", []],
     ...commands.map((it) => [`SS ${it.name}`, commandHelp(it, MANUAL)] as const),
@@ -204,7 +203,7 @@ const DESCRIPTION =
   "crigc does the work of the kubelet's garbage collectors on one node, with the kubelet's flags, over the container runtime interface (CRI): on nodes without a kubelet, nodes whose kubelet cannot be tuned, and nodes that may never pull an image again. If in doubt, it removes nothing.";
 
 const ENVIRONMENT: readonly Entry[] = [
-  ["CRIGC_…", "Each flag's variable, as listed above."],
+  ["CRIGC_...", "Each flag's variable, as listed above."],
   ["CONTAINER_RUNTIME_ENDPOINT, IMAGE_SERVICE_ENDPOINT", "The endpoints, as for crictl."],
   ["NO_COLOR", "If not empty, tables have no colours."],
   ["NODE_NAME", "The node's name in reports, such as in a pod."],
@@ -230,5 +229,4 @@ const escaped = (text: string): string =>
   text
     .replaceAll("\\", "\\e")
     .replaceAll("-", "\\-")
-    .replaceAll("…", "...")
     .replace(/^([.'])/, "\\&$1");

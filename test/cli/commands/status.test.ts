@@ -24,7 +24,7 @@ describe("status", () => {
     expect(await run()).toMatchObject({ code: 0, stderr: "" });
     const { stdout } = await run("-o", "json");
     expect(stdout).toBe('/status {"sizeBytes": 9223372036854775807}\n');
-    expect(paths).toEqual(["/status.txt?width=72&colour=0&unicode=0", "/status"]);
+    expect(paths).toEqual(["/status.txt?width=72&colour=0", "/status"]);
   });
 
   test("queries the agent in the run directory of the environment even if file and environment are invalid", async () => {

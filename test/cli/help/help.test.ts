@@ -11,7 +11,7 @@ import { ConfigError } from "../../../src/model/errors.ts";
 import type { Screen } from "../../../src/report/terminal.ts";
 import { plainScreen } from "../../report/build.ts";
 
-const terminal = (width: number): Screen => ({ width, colour: false, unicode: true });
+const terminal = (width: number): Screen => ({ width, colour: false });
 
 test.each(["", "hold", "keep"])("help on %j prints the same", (topic) => {
   expect(helpOn(topic, commands, terminal(80))).toMatchSnapshot();
