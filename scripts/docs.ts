@@ -66,25 +66,15 @@ function flagEntry(name: FieldName): string {
   return `- ${shown.filter((it) => it !== "").join(" ")}${kubelet}: ${about}`;
 }
 
-/** The page says of all commands what `-o` means; help describes the other options. */
+/** One line each, without `-o`, which the page describes for all; help has the rest. */
 function commandEntries(): string {
   return `${commands.map(commandEntry).join("\n")}\n`;
 }
 
-/** Pages that say what the help text of a command says. */
-const pageOf: Readonly<Record<string, string>> = {
-  install: "install.md#install",
-  uninstall: "install.md#install",
-  print: "install.md#files-for-other-machines",
-};
-
-function commandEntry({ name, operands, options, summary, doc }: Command): string {
-  const page = pageOf[name];
+function commandEntry({ name, operands, options, summary }: Command): string {
   const own = options.filter((option) => option.name !== "output");
   const usage = [name, ...operands.map(optionalUsage), ...own.map((it) => `[${optionUsage(it)}]`)];
-  const about =
-    page === undefined ? `${capital(summary)}. ${doc}`.trim() : `[${capital(summary)}](${page}).`;
-  return `- ${code(usage.join(" "))}: ${about}`;
+  return `- ${code(usage.join(" "))}: ${summary}`;
 }
 
 function exitCodes(): string {
