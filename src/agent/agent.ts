@@ -1,9 +1,10 @@
 /** `crigc run`: waits for the runtime, then runs the agent with all its parts until it is stopped. */
 
 import type { Config } from "../config/config.ts";
-import { journalOf, type Log, logOf } from "../engine/log.ts";
+import { logOf } from "../engine/log.ts";
 import { connect, type Connected, openEngine } from "../engine/node.ts";
 import type { Owner, ProcessWorld, RunCommand } from "../engine/owner.ts";
+import { Journal } from "../gc/journal.ts";
 import { ConfigError, HostError, messageOf, RuntimeError } from "../model/errors.ts";
 import { timer, wallClock } from "../node/clock.ts";
 import {
@@ -40,7 +41,8 @@ class AgentProcess {
   readonly #world: ProcessWorld;
   readonly #statusServer: StatusServer;
   readonly #opened = new AsyncDisposableStack();
-  readonly #log: Log;
+  /** The log alone, until the node is open. */
+  readonly #journal: Journal;
   readonly #commands: CommandServer;
   /** Of the runtime; `null`: not connected yet. */
   #endpoint: string | null = null;
@@ -50,7 +52,7 @@ class AgentProcess {
   constructor(run: AgentRun, world: ProcessWorld) {
     this.#run = run;
     this.#world = world;
-    this.#log = logOf(run.config, world.stderr);
+    this.#journal = new Journal(timer, [logOf(run.config, world.stderr)]);
     this.#commands = new CommandServer({
       version: world.build.version,
       run: run.command,
@@ -60,12 +62,12 @@ class AgentProcess {
         return this.#owner(progressed);
       },
       stop: run.signal,
-      onError: (message) => this.#log.recurring("command", message),
+      onError: (message) => this.#journal.say("error", message),
     });
     this.#statusServer = new StatusServer({
       commands: this.#commands,
       config: run.config,
-      log: this.#log,
+      journal: this.#journal,
       world,
       startedAt: wallClock(),
     });
@@ -73,11 +75,11 @@ class AgentProcess {
 
   async run(): Promise<void> {
     const { config, signal } = this.#run;
-    this.#log.info(
+    this.#journal.say(
       0,
       `crigc ${this.#world.build.version} starting${config.values.dryRun ? ", dry run: nothing is removed" : ""}`,
     );
-    for (const warning of config.warnings) this.#log.warning(warning);
+    for (const warning of config.warnings) this.#journal.say("warning", warning);
     this.#statusServer.listen();
     this.#opened.defer(() => this.#statusServer.close());
     try {
@@ -101,8 +103,8 @@ class AgentProcess {
       connected,
       self: this.#world.self,
       owner: null,
-      log: this.#log,
-      agent: this.#statusServer,
+      journal: this.#journal.with(this.#statusServer),
+      isAgent: true,
     });
     this.#opened.defer(close);
     const agent = new Agent(engine, config);
@@ -115,16 +117,15 @@ class AgentProcess {
         passes,
         recorder,
         progressed,
-        journal: journalOf(journal, {
-          imageDone: progressed,
-          containerDone: progressed,
+        journal: journal.with({
+          done: progressed,
           passEnded: (pass, seen) => agent.commandEnded(pass, seen),
         }),
         turn: (wait) => agent.turn(wait),
       });
     shrinkOnceSettled();
     await agent.run(signal);
-    this.#log.info(0, "crigc stopping on request");
+    this.#journal.say(0, "crigc stopping on request");
     await this.#commands.ended();
   }
 
@@ -150,13 +151,13 @@ class AgentProcess {
     for (let pauseMs = RETRY_FIRST_MS; ; pauseMs = Math.min(pauseMs * 2, RETRY_LONGEST_MS)) {
       try {
         const connected = await connect(config);
-        this.#log.success("connect", "Connecting to the runtime");
-        this.#log.info(1, `connected to the runtime at ${connected.endpoint}`);
+        this.#journal.ends("connect", "connecting to the runtime succeeded");
+        this.#journal.say(1, `connected to the runtime at ${connected.endpoint}`);
         return connected;
       } catch (thrown) {
         if (isPermanent(thrown)) throw thrown;
         this.#statusServer.waits = new RuntimeError("unreachable", messageOf(thrown));
-        this.#log.failure("connect", `${messageOf(thrown)}; trying again in ${pauseMs / 1000} s`);
+        this.#journal.begins("connect", `${messageOf(thrown)}; trying again`);
         await timer.sleep(pauseMs, signal);
         if (signal.aborted) return null;
       }
@@ -168,7 +169,7 @@ class AgentProcess {
     if (this.#run.config.values.dryRun) return;
     const onHeld: LockWait["onHeld"] = (holder) => {
       const message = `the agent waits for ${holderWords(holder)}, which holds the node`;
-      this.#log.info(0, message);
+      this.#journal.say(0, message);
       this.#statusServer.waits = new HostError("lock", message);
     };
     this.#opened.use(await take({ waitMs: Infinity, signal: this.#run.signal, onHeld }));

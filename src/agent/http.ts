@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { connect, type Socket } from "node:net";
 
-import type { Log } from "../engine/log.ts";
+import type { Journal } from "../gc/journal.ts";
 import { messageOf } from "../model/errors.ts";
 import { timer } from "../node/clock.ts";
 import { codeOf, hostError, socketFiles } from "../node/files.ts";
@@ -147,7 +147,7 @@ export interface Listener {
   /** Such as `control socket`. */
   readonly name: string;
   readonly open: () => Promise<HttpServer>;
-  readonly log: Log;
+  readonly journal: Journal;
   readonly stop: AbortSignal;
 }
 
@@ -161,17 +161,17 @@ export async function keepOpen(listener: Listener): Promise<void> {
   server?.close();
 }
 
-async function reopened(server: HttpServer | null, { name, open, log }: Listener) {
+async function reopened(server: HttpServer | null, { name, open, journal }: Listener) {
   try {
     if (server?.isReachable() === true) return server;
-    if (server !== null) log.warning(`the ${name} was deleted; crigc opens it again`);
+    if (server !== null) journal.say("warning", `the ${name} was deleted; crigc opens it again`);
     server?.close();
     const opened = await open();
-    log.success(`listen ${name}`, `Opening the ${name}`);
+    journal.ends(`listen/${name}`, `opening the ${name} succeeded`);
     return opened;
   } catch (thrown) {
     const message = `${messageOf(thrown)}; the agent continues without it and keeps trying`;
-    log.failure(`listen ${name}`, message);
+    journal.begins(`listen/${name}`, message);
     return null;
   }
 }

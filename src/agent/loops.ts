@@ -1,22 +1,22 @@
 /** The agent: five loops over one engine, one pass at a time, until it is stopped. */
 
 import type { Config } from "../config/config.ts";
-import { journalOf } from "../engine/log.ts";
 import type { Turn } from "../engine/owner.ts";
-import { Announcer, type LoopEnd } from "../gc/announcer.ts";
+import type { Seen } from "../gc/journal.ts";
 import { failureOf, isCutOff } from "../gc/pass-warnings.ts";
 import { type PassRequest, runPass } from "../gc/pass.ts";
-import type { Engine, Seen } from "../gc/ports.ts";
+import type { Engine } from "../gc/ports.ts";
 import { detect, learnLayers, seeListed } from "../gc/prepare.ts";
 import { HostError, messageOf, RuntimeError } from "../model/errors.ts";
 import type { Limits } from "../model/limits.ts";
-import type { LoopName, LoopStatus, Pass } from "../model/pass.ts";
+import type { EventReason, LoopName, LoopStatus, Pass } from "../model/pass.ts";
 import type { RemovalBlock } from "../model/reason.ts";
 import type { MeasuredFilesystem } from "../model/reports.ts";
 import { type Instant, instantFromMs, instantToMs } from "../model/time.ts";
 import { noPressure, type PressureVerdict } from "../policy/pressure/thresholds.ts";
 import { collectsImages } from "../policy/space.ts";
-import { checkPressure, PressurePace } from "./pressure.ts";
+import { pressureWords } from "../report/status.ts";
+import { checkPressure, PressurePace, pressureStatus } from "./pressure.ts";
 
 export type AgentConfig = Pick<Config, "periods"> & {
   readonly values: Pick<Config["values"], "dryRun" | "runtimeRequestTimeout">;
@@ -60,7 +60,6 @@ export class Agent {
   readonly #loops: Readonly<Record<LoopName, Loop>>;
   /** Ends with the last work that was queued: only one runs at a time. */
   #last: Promise<unknown> = Promise.resolve();
-  readonly #announcer: Announcer;
   readonly #pace: PressurePace;
   #state = emptyState;
   /** While pressure is due, ends any other pass after its removal in flight, any detection, and the waits of a command. */
@@ -69,7 +68,6 @@ export class Agent {
   constructor(engine: Engine, config: AgentConfig) {
     this.#config = config;
     this.#engine = engine;
-    this.#announcer = new Announcer(engine.journal);
     this.#pace = new PressurePace(engine, config.periods.pressure);
     const periodic = { purpose: { kind: "periodic" } } as const;
     this.#loops = {
@@ -108,7 +106,6 @@ export class Agent {
       pauseMs: () => this.#pauseMs(name),
       isEnabled: hasTrigger(name, this.#engine.limits()),
       failed: (thrown) => this.#noteSilence(thrown),
-      ended: (end) => this.#announcer.loopEnded(name, end),
     });
   }
 
@@ -211,7 +208,6 @@ export class Agent {
         dryRun,
         ...(!isUrgent && { preempt: this.#yield.signal }),
         waits: (waiting) => this.#note({ waiting }),
-        announcer: this.#announcer,
       };
       return await runPass(engine, whole, signal);
     });
@@ -241,7 +237,7 @@ export class Agent {
     };
     const verdict = await check();
     if (verdict === null) return null;
-    this.#announcer.pressure(verdict, this.#now());
+    this.#tellPressure(verdict);
     const { due, reclaim, targets } = verdict;
     if (due.length === 0) {
       this.#pace.reset();
@@ -267,6 +263,18 @@ export class Agent {
     return unmeasured ?? failure;
   }
 
+  #tellPressure(verdict: PressureVerdict): void {
+    const { journal } = this.#engine;
+    // With it ends what its passes have raised.
+    if (!verdict.condition) journal.ends("pressure", "disk pressure is over");
+    for (const one of pressureStatus(verdict)) {
+      const key = `pressure/${one.signal} ${one.mountpoint} ${one.limit}`;
+      if (!one.due || !journal.isNews(key, "EvictionThresholdMet")) continue;
+      const [reason, at] = ["EvictionThresholdMet", this.#now()] as const;
+      journal.event({ reason, message: pressureWords(one), at, passId: null });
+    }
+  }
+
   #note(change: Partial<AgentState>): void {
     this.#state = { ...this.#state, ...change };
   }
@@ -279,7 +287,6 @@ export class Agent {
     const { observedAt: measuredAt } = seen;
     const filesystems = seen.filesystems.map((it) => ({ ...it, measuredAt }));
     this.#noteAnswer({ seen, filesystems });
-    this.#announcer.unmatchedKeepRules(seen.unmatchedKeepRules);
   }
 
   /** A disk that cannot be measured, or a lock that is taken, says nothing about the runtime. */
@@ -319,9 +326,14 @@ interface LoopOptions {
   readonly isEnabled: boolean;
   readonly run: (signal: AbortSignal) => Promise<RunResult>;
   readonly failed: (thrown: unknown) => void;
-  /** Called when a run has succeeded, or failed as one more in a row. */
-  readonly ended: (end: LoopEnd) => void;
 }
+
+/** From which failure in a row a loop raises an event, as in the kubelet. */
+const LOOP_EVENTS: Readonly<Partial<Record<LoopName, readonly [EventReason, from: number]>>> = {
+  "image-gc": ["ImageGCFailed", 2],
+  pressure: ["ImageGCFailed", 2],
+  "container-gc": ["ContainerGCFailed", 1],
+};
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
@@ -352,10 +364,7 @@ export class Loop {
     this.#nextNs = this.#aliveNs;
     this.engine = {
       ...options.engine,
-      journal: journalOf(journal, {
-        imageDone: () => this.#alive(),
-        containerDone: () => this.#alive(),
-      }),
+      journal: journal.with({ done: () => this.#alive() }),
     };
   }
 
@@ -389,7 +398,7 @@ export class Loop {
   }
 
   async #run(signal: AbortSignal): Promise<void> {
-    const { run, failed, ended } = this.#options;
+    const { run, failed } = this.#options;
     this.#phase = "working";
     const status = this.#status;
     status.lastStartedAt = this.#now();
@@ -405,7 +414,17 @@ export class Loop {
     status.lastError = error;
     if (error !== null && !this.#isAnotherFailure()) return;
     status.consecutiveFailures = error === null ? 0 : status.consecutiveFailures + 1;
-    ended({ error, failures: status.consecutiveFailures, at });
+    this.#tell(error, at);
+  }
+
+  #tell(error: string | null, at: Instant): void {
+    const { name, engine } = this.#options;
+    const { journal } = engine;
+    if (error === null) return journal.ends(`loop/${name}`, `${name} succeeded`);
+    journal.begins(`loop/${name}`, `${name} failed: ${error}`);
+    const [reason, from] = LOOP_EVENTS[name] ?? [];
+    if (reason !== undefined && this.#status.consecutiveFailures === from)
+      journal.event({ reason, message: error, at, passId: null });
   }
 
   async #pause(signal: AbortSignal): Promise<void> {

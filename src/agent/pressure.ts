@@ -6,6 +6,7 @@ import { hasRemoved, type Pass } from "../model/pass.ts";
 import type { MeasuredFilesystem } from "../model/reports.ts";
 import { UNMEASURED } from "../node/disk.ts";
 import type { PressureState, PressureVerdict } from "../policy/pressure/thresholds.ts";
+import type { PressureStatus } from "../report/status.ts";
 
 export interface PressureCheck {
   readonly verdict: PressureVerdict;
@@ -66,6 +67,16 @@ function withStateOf(
     lastMet: after.lastMet,
   };
 }
+
+/** Each threshold that is met. */
+export const pressureStatus = ({ met, due }: PressureVerdict): readonly PressureStatus[] =>
+  met.map((one) => ({
+    signal: one.threshold.signal,
+    mountpoint: one.filesystem.mountpoint,
+    available: one.available,
+    limit: one.limit,
+    due: due.includes(one),
+  }));
 
 const LONGEST_MS = 10_000;
 

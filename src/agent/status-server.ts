@@ -3,8 +3,8 @@
 import type { Config } from "../config/config.ts";
 import { valuesOf } from "../config/settings.ts";
 import { CONTROL_SOCKET } from "../engine/client.ts";
-import type { Log } from "../engine/log.ts";
 import type { ProcessWorld } from "../engine/owner.ts";
+import type { Journal } from "../gc/journal.ts";
 import type { Engine } from "../gc/ports.ts";
 import { HostError, RuntimeError } from "../model/errors.ts";
 import type { Event, Pass } from "../model/pass.ts";
@@ -19,6 +19,7 @@ import type { CommandServer } from "./commands.ts";
 import { type HealthCheck, type HttpProviders, keepOpen, serve } from "./http.ts";
 import { type Agent, type AgentState, emptyState } from "./loops.ts";
 import { Metrics } from "./metrics.ts";
+import { pressureStatus } from "./pressure.ts";
 
 const EVENTS_MAX = 50;
 
@@ -31,7 +32,7 @@ export interface Attached {
 export interface StatusServerOptions {
   readonly commands: CommandServer;
   readonly config: Config;
-  readonly log: Log;
+  readonly journal: Journal;
   readonly world: ProcessWorld;
   readonly startedAt: Instant;
 }
@@ -52,19 +53,19 @@ export class StatusServer implements HttpProviders {
 
   /** Keeps the control socket open, and the metrics address if configured. Logs what fails; the agent continues without it. */
   listen(): void {
-    const { commands, config, log } = this.#options;
+    const { commands, config, journal } = this.#options;
     const { runDir, metricsBindAddress: address } = config.values;
     const { signal: stop } = this.#closed;
-    const onError = (message: string): void => log.recurring("http", message);
+    const onError = (message: string): void => journal.say("error", message);
     const control = async () =>
       serve(
         { path: prepare(runDir, CONTROL_SOCKET) },
         { surface: "control", from: this, commands, onError },
       );
-    this.#listeners = [keepOpen({ name: "control socket", open: control, log, stop })];
+    this.#listeners = [keepOpen({ name: "control socket", open: control, journal, stop })];
     if (address === null) return;
     const metrics = () => serve(hostAndPort(address), { surface: "metrics", from: this, onError });
-    this.#listeners.push(keepOpen({ name: "metrics address", open: metrics, log, stop }));
+    this.#listeners.push(keepOpen({ name: "metrics address", open: metrics, journal, stop }));
   }
 
   attach(attached: Attached): void {
@@ -131,13 +132,7 @@ export class StatusServer implements HttpProviders {
       lastPasses: [...state.lastPasses.values()],
       filesystems: this.#filesystems(state.filesystems),
       underPressure: pressure?.condition ?? false,
-      pressure: (pressure?.met ?? []).map((one) => ({
-        signal: one.threshold.signal,
-        mountpoint: one.filesystem.mountpoint,
-        available: one.available,
-        limit: one.limit,
-        due: pressure?.due.includes(one) ?? false,
-      })),
+      pressure: pressure === null ? [] : pressureStatus(pressure),
       images,
       deadContainers: seen?.deadContainers ?? null,
       events: this.#events,

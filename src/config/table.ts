@@ -350,11 +350,11 @@ export const FLAG_TABLE = {
     },
     "logging.verbosity": {
       flag: "v",
-      type: integer(0, 4),
+      type: integer(0, 3),
       default: "2",
       placeholder: "LEVEL",
-      help: "verbosity of the log, 0 to 4",
-      doc: "0 logs warnings, errors, recoveries, start and stop; 4 explains every image.",
+      help: "verbosity of the log, 0 to 3",
+      doc: "0 logs warnings, errors, recoveries, start and stop; 1 also passes that removed something; 2 removals, and passes that ended otherwise than the last; 3 everything.",
     },
   },
 } satisfies Readonly<Record<string, Readonly<Record<string, FieldEntry>>>>;

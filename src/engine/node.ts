@@ -4,8 +4,9 @@ import { realpath, stat } from "node:fs/promises";
 
 import type { Config } from "../config/config.ts";
 import type { Runtime } from "../cri/client.ts";
+import type { Journal } from "../gc/journal.ts";
 import { PassMemory } from "../gc/pass-memory.ts";
-import { type Engine, type Journal, type ReadEngine, volatileMemory } from "../gc/ports.ts";
+import { type Engine, type ReadEngine, volatileMemory } from "../gc/ports.ts";
 import { AssertionError, messageOf, RuntimeError } from "../model/errors.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { DiskReader, HostReader, LedgerMemory } from "../model/ports.ts";
@@ -25,7 +26,6 @@ import { defaultPolicy, type Policy } from "../policy/policy.ts";
 import { openReader, type StateReader } from "../state/reader.ts";
 import { Recorder } from "../state/recorder.ts";
 import { State } from "../state/state.ts";
-import { journalOf, type Log, logListener } from "./log.ts";
 import { onRuntimeOf, type Owner, type Process } from "./owner.ts";
 
 /** How long an orderly end waits for the state directory. */
@@ -85,38 +85,33 @@ const readEngine = (
 
 export interface EngineOpening extends Omit<Opening, "notify"> {
   readonly connected: Connected;
-  readonly log: Log;
-  /** The agent's own engine tells it everything that it journals, too; must not throw. `null`: of a command. */
-  readonly agent: Partial<Journal> | null;
+  readonly journal: Journal;
+  readonly isAgent: boolean;
 }
 
 /** What `gc` or the agent needs to remove. */
-export async function openEngine({ connected, log, agent, ...rest }: EngineOpening) {
-  const opening: Opening = { ...rest, notify: (message) => log.warning(message) };
+export async function openEngine({ connected, journal, isAgent, ...rest }: EngineOpening) {
+  const opening: Opening = { ...rest, notify: (message) => journal.say("warning", message) };
   const { config, owner, self } = opening;
   const { values } = config;
   const { runtime } = connected;
   const host = hostOf(config, (error) => {
-    if (error === null) log.success("kubelet", "Reading the kubelet's pods");
-    else log.failure("kubelet", error);
+    if (error === null) journal.ends("kubelet", "reading the kubelet's pods succeeded");
+    else journal.begins("kubelet", error);
   });
   const { memory, recorder } = values.dryRun
     ? { memory: volatileMemory(ledgerOf(opening)), recorder: null }
     : (owner ?? (await openState(opening)));
-  const reader = { ...host.reader, keepRules: () => recordedKeepRules(config, log) };
+  const reader = { ...host.reader, keepRules: () => recordedKeepRules(config, journal) };
   const recording = { ...host, reader };
   const engine: Engine = {
-    ...readEngine(opening, { runtime, host: recording, memory, isAgent: agent !== null }),
+    ...readEngine(opening, { runtime, host: recording, memory, isAgent }),
     writer: values.dryRun ? refusing(runtime.writer) : runtime.writer,
     remover: values.dryRun ? refusing(logDeleter(values)) : logDeleter(values),
     hooks: { get: sendHook },
     commit: commitBy([...self.program, COMMIT_PROCESS]),
     // The agent records the pass, and the command logs it for its caller.
-    journal: journalOf(
-      ...(recorder === null ? [] : [owner?.journal ?? recorder]),
-      logListener(log),
-      agent ?? {},
-    ),
+    journal: recorder === null ? journal : journal.with(owner?.journal ?? recorder),
   };
   return {
     engine,
@@ -185,15 +180,19 @@ export const keepRulesOf = (config: Config): ReturnType<HostReader["keepRules"]>
   });
 
 /** Records that the keep directory has rules, so that a missing one is noticed later. */
-async function recordedKeepRules(config: Config, log: Log): ReturnType<HostReader["keepRules"]> {
+async function recordedKeepRules(
+  config: Config,
+  journal: Journal,
+): ReturnType<HostReader["keepRules"]> {
   const keep = await keepRulesOf(config);
   const { stateDir, keepDir, dryRun } = config.values;
   const isFromFile = keep.rules.some(({ source }) => source.startsWith(`${keepDir}/`));
   if (dryRun || !isFromFile) return keep;
   try {
     setHadKeepRules(stateDir, keepDir);
+    journal.ends("keep-directory", "recording the keep directory succeeded");
   } catch (thrown) {
-    log.recurring("keep-directory", messageOf(thrown));
+    journal.begins("keep-directory", messageOf(thrown));
   }
   return keep;
 }

@@ -7,11 +7,11 @@ import { join } from "node:path";
 import type { Config } from "../config/config.ts";
 import type { Environment } from "../config/settings.ts";
 import { knownSockets } from "../cri/runtimes.ts";
-import { Announcer } from "../gc/announcer.ts";
+import { Journal } from "../gc/journal.ts";
 import { type PassEnd, type PassRequest, runPass } from "../gc/pass.ts";
 import { RuntimeError } from "../model/errors.ts";
 import { toMs } from "../model/time.ts";
-import { wallClock } from "../node/clock.ts";
+import { timer, wallClock } from "../node/clock.ts";
 import { directoryFact, walkDirectories } from "../node/directories.ts";
 import { deviceOf } from "../node/disk.ts";
 import { writeAnswerFile, writeWholeFile } from "../node/files.ts";
@@ -52,7 +52,15 @@ export function openersOf(world: ProcessWorld, owner: Owner | null = null) {
     node: (config: Config) => openNode({ config, self, owner, notify }),
     /** `isBrief`: logs one short line a removal, for a terminal. */
     collector: (config: Config, signal: AbortSignal, isBrief = false) =>
-      openCollector({ config, self, owner, log: logOf(config, world.stderr, isBrief) }, signal),
+      openCollector(
+        {
+          config,
+          self,
+          owner,
+          journal: new Journal(timer, [logOf(config, world.stderr, isBrief)]),
+        },
+        signal,
+      ),
     /** The agent that holds the state directory or a runtime that the configuration may mean; `null`: none. */
     agentHolding,
     /** For the agent. */
@@ -81,7 +89,7 @@ export function openersOf(world: ProcessWorld, owner: Owner | null = null) {
 }
 
 /** What a command asks of a pass; the rest depends on who runs it. */
-export type CommandPass = Omit<PassRequest, "kind" | "announcer" | "preempt" | "dryRun">;
+export type CommandPass = Omit<PassRequest, "kind" | "preempt" | "dryRun">;
 
 /**
  * A node for collection, whose locks this process holds until it is disposed of; or the agent's, for a command that the
@@ -89,15 +97,15 @@ export type CommandPass = Omit<PassRequest, "kind" | "announcer" | "preempt" | "
  * process holds the node, `stopped` if `signal` aborts first.
  */
 async function openCollector(
-  opening: Pick<EngineOpening, "config" | "self" | "owner" | "log">,
+  opening: Pick<EngineOpening, "config" | "self" | "owner" | "journal">,
   signal: AbortSignal,
 ) {
-  const { config, owner, log } = opening;
+  const { config, owner, journal } = opening;
   const { dryRun, runtimeRequestTimeout, stateDir } = config.values;
   const wait: LockWait = {
     waitMs: toMs(runtimeRequestTimeout),
     signal,
-    onHeld: (holder) => log.info(0, `waiting for ${holderWords(holder)}, which holds the node`),
+    onHeld: (holder) => journal.say(0, `waiting for ${holderWords(holder)}, which holds the node`),
   };
   await using opened = new AsyncDisposableStack();
   const connected = await connect(onRuntimeOf(owner, config));
@@ -107,31 +115,27 @@ async function openCollector(
     opened.use(await lockState(stateDir, wait));
     opened.use(await lockRuntime(connected.endpoint, wait));
   }
-  const { engine, recorder, close } = await openEngine({ ...opening, connected, agent: null });
+  const { engine, recorder, close } = await openEngine({ ...opening, connected, isAgent: false });
   opened.defer(close);
   const kept = opened.move();
   return {
     engine,
-    log,
     /** Runs one pass, in an agent while no other runs. Throws `HostError` as above. */
     pass: async (request: CommandPass): Promise<PassEnd> => {
-      const announcer = new Announcer(engine.journal);
       using turn = owner === null || dryRun ? null : await owner.turn(wait);
       const whole: PassRequest = {
         ...request,
         kind: "gc",
         dryRun,
-        announcer,
         ...(turn !== null && { preempt: turn.preempt }),
       };
-      const end = await runPass(engine, whole, signal);
-      if (end.seen !== null) announcer.unmatchedKeepRules(end.seen.unmatchedKeepRules);
-      return end;
+      return await runPass(engine, whole, signal);
     },
     /** Waits until the pass is recorded, or `patience` aborts; returns the number of removals that are not. */
     recorded: async (patience: AbortSignal) =>
       (await recorder?.state.settle(patience, () =>
-        log.warning(
+        journal.say(
+          "warning",
           `waiting up to ${humanDuration(runtimeRequestTimeout)} to write the records of removals to the state directory; Ctrl-C ends the wait`,
         ),
       )) ?? 0,

@@ -2,8 +2,8 @@
 
 import type { Config } from "../config/config.ts";
 import { knownSockets } from "../cri/runtimes.ts";
+import type { Listener } from "../gc/journal.ts";
 import type { PassMemory } from "../gc/pass-memory.ts";
-import type { Journal } from "../gc/ports.ts";
 import type { LedgerMemory } from "../model/ports.ts";
 import { type Holder, isAgent, lockHolder, type LockWait, socketDirectory } from "../node/lock.ts";
 import type { Screen } from "../report/terminal.ts";
@@ -33,7 +33,7 @@ export interface Owner {
   readonly passes: PassMemory;
   readonly recorder: Recorder;
   /** Log, history, metrics and status of the agent. */
-  readonly journal: Journal;
+  readonly journal: Listener;
   /** Waits until no other pass runs. Throws `HostError` `lock` after `waitMs`. */
   readonly turn: (wait: Pick<LockWait, "waitMs" | "signal">) => Promise<Turn>;
   /** Called after each step and each removal of the command. */

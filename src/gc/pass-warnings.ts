@@ -1,7 +1,7 @@
 /** What a pass is worth telling: its warning events, and whether it counts as failed. */
 
 import type { PassId } from "../model/ids.ts";
-import { type Event, type ImageOutcome, type Pass } from "../model/pass.ts";
+import type { Event, EventReason, ImageOutcome, Pass } from "../model/pass.ts";
 import type { Futility, ImagePlan } from "../model/plan.ts";
 import type { RemovalBlock } from "../model/reason.ts";
 import type { Instant } from "../model/time.ts";
@@ -10,65 +10,80 @@ import { breakdownWords } from "../report/disk-usage.ts";
 import {
   budgetShortfallWords,
   freeDiskSpaceFailedWords,
+  imagePassWords,
   invalidDiskCapacityWords,
   nothingFreedWords,
   PASS_ENDS,
 } from "../report/pass-words.ts";
 import { youngWords } from "../report/plan.ts";
-import { imageBlock, imageKeep } from "../report/reasons.ts";
+import { imageBlock } from "../report/reasons.ts";
 import { imageName } from "../report/words.ts";
 
-/** Warning events in the order of occurrence. */
+/** Each image that is still listed, and one event at most beside them. */
 export function imageEvents(
   plan: ImagePlan,
   outcome: ImageOutcome,
-  pass: { readonly id: PassId; readonly now: Instant },
+  { id: passId, now: at }: { readonly id: PassId; readonly now: Instant },
 ): readonly Event[] {
-  const said: [Event["reason"], string][] = [];
-  for (const block of plan.blocks) {
-    if (block.kind === "keep-rules-invalid")
-      said.push(["KeepRulesInvalid", capitalised(imageBlock.text(block))]);
-    if (block.kind === "invalid-capacity" && outcome.end === "invalid-capacity")
-      said.push(["InvalidDiskCapacity", invalidDiskCapacityWords(block.message)]);
-  }
-  for (const image of outcome.ghosts)
-    said.push([
-      "GhostImage",
-      `Image ${imageName(image)} is still listed after a successful removal; its space does not count as freed`,
-    ]);
-  if (outcome.end === "futile") said.push(["ImageGCFutile", withFilled(FUTILE, plan)]);
-  const { nothingFreed } = outcome;
-  if (nothingFreed !== undefined)
-    said.push(["NothingFreed", withFilled(nothingFreedWords(nothingFreed), plan)]);
-  if (isShortfall(plan, outcome))
-    said.push(["FreeDiskSpaceFailed", shortfallMessage(plan, outcome)]);
-  return said.map(([reason, message]) => ({ reason, message, at: pass.now, passId: pass.id }));
+  const ghosts = outcome.ghosts.map(
+    (image) =>
+      [
+        "GhostImage",
+        `Image ${imageName(image)} is still listed after a successful removal; its space does not count as freed`,
+      ] as const,
+  );
+  const trouble = troubleOf(plan, outcome);
+  return [...ghosts, ...(trouble === null ? [] : [trouble])].map(([reason, message]) => ({
+    reason,
+    message,
+    at,
+    passId,
+  }));
 }
 
-/** Every candidate was tried, none failed, and a target in bytes or inodes is not reached. */
-const isShortfall = (plan: ImagePlan, outcome: ImageOutcome): boolean =>
-  outcome.end === "candidates-exhausted" &&
-  (outcome.wantedBytes !== null || plan.targets.some(({ kind }) => kind === "free-inodes")) &&
-  !outcome.items.some((item) => item.result.kind === "failed");
+/** What keeps a pass from freeing what it should; `null`: nothing that an operator must know. */
+function troubleOf(
+  plan: ImagePlan,
+  outcome: ImageOutcome,
+): readonly [reason: EventReason, message: string] | null {
+  for (const block of plan.blocks) {
+    if (block.kind === "keep-rules-invalid")
+      return ["KeepRulesInvalid", capitalised(imageBlock.text(block))];
+    if (block.kind === "invalid-capacity" && outcome.end === "invalid-capacity")
+      return ["InvalidDiskCapacity", invalidDiskCapacityWords(block.message)];
+  }
+  const { end, nothingFreed } = outcome;
+  if (end === "futile") return ["ImageGCFutile", withFilled(FUTILE, plan)];
+  if (nothingFreed !== undefined)
+    return ["NothingFreed", withFilled(nothingFreedWords(nothingFreed), plan)];
+  const shortfall = shortfallWords(plan, outcome);
+  return shortfall === null ? null : ["FreeDiskSpaceFailed", withFilled(shortfall, plan)];
+}
 
-function shortfallMessage(plan: ImagePlan, outcome: ImageOutcome): string {
-  const { wantedBytes, measuredFreedBytes: freedBytes } = outcome;
+/** Every candidate was tried, none failed, and a target in bytes or inodes is not reached; else `null`. */
+function shortfallWords(plan: ImagePlan, outcome: ImageOutcome): string | null {
+  const { end, items, wantedBytes, measuredFreedBytes: freedBytes } = outcome;
+  const { targets } = plan;
+  if (end !== "candidates-exhausted" || items.some(({ result }) => result.kind === "failed"))
+    return null;
   if (wantedBytes === null)
-    return withFilled("Cannot free enough inodes: no candidates left", plan);
-  const budget = plan.targets.find((target) => target.kind === "store-bytes");
+    return targets.some(({ kind }) => kind === "free-inodes")
+      ? "Cannot free enough inodes: no candidates left"
+      : null;
+  const budget = targets.find((target) => target.kind === "store-bytes");
   // If a disk triggers too, it matters more to an operator.
-  if (budget !== undefined && !plan.targets.some(({ kind }) => kind === "available-bytes"))
-    return withFilled(budgetShortfallWords({ ...budget, freedBytes }), plan);
-  const said = freeDiskSpaceFailedWords(
+  if (budget !== undefined && !targets.some(({ kind }) => kind === "available-bytes"))
+    return budgetShortfallWords({ ...budget, freedBytes });
+  const { capacityBytes, availableAfter } = outcome;
+  return freeDiskSpaceFailedWords(
     {
-      capacityBytes: outcome.capacityBytes ?? 0n,
-      availableBytes: outcome.availableAfter ?? 0n,
+      capacityBytes: capacityBytes ?? 0n,
+      availableBytes: availableAfter ?? 0n,
       wantedBytes,
       freedBytes,
     },
     youngWords(plan),
   );
-  return withFilled(said, plan);
 }
 
 const FUTILE =
@@ -106,25 +121,15 @@ function imageFailure(pass: Pass, images: ImageOutcome): string | null {
   const failed = tried.flatMap(({ result }) => (result.kind === "failed" ? [result.message] : []));
   if (failed.length > 0)
     return `${failed.length} of ${tried.length} image removals failed: ${failed[0]}`;
-  if (images.end === "blocked") return blockFailure(pass);
+  // A hold, a grace period or a pod that is starting is not a failure; invalid rules and unknown usage are.
+  if (images.end === "blocked")
+    return blocksOf(pass).some((kind) => ["keep-rules-invalid", "usage-unknown"].includes(kind))
+      ? imagePassWords(pass)
+      : null;
   const { failure } = PASS_ENDS[images.end];
   const wantsNothing = images.end === "candidates-exhausted" && images.wantedBytes === null;
   return failure === undefined || wantsNothing ? null : (images.error ?? failure);
 }
-
-/** A hold, a grace period or a container being created is not a failure; invalid rules and unknown usage are. */
-function blockFailure(pass: Pass): string | null {
-  const planned = (pass.plan.images?.blocks ?? []).find(({ kind }) => isFailure(kind));
-  if (planned !== undefined) return imageBlock.text(planned);
-  for (const { result } of pass.images?.items ?? []) {
-    if (result.kind !== "skipped" || result.reason.kind !== "blocked") continue;
-    if (isFailure(result.reason.block)) return imageKeep.text(result.reason);
-  }
-  return null;
-}
-
-const isFailure = (kind: RemovalBlock["kind"]): boolean =>
-  ["keep-rules-invalid", "usage-unknown"].includes(kind);
 
 /** What blocked the images of a pass, from its plan on or in the middle of it. */
 export function blocksOf({

@@ -17,12 +17,13 @@ import { duration, type Instant, plus, toRfc3339 } from "../model/time.ts";
 import { unjudged } from "../policy/container/containers.ts";
 import type { Parts } from "../policy/facts.ts";
 import { forgetRemoved } from "../policy/remember.ts";
-import type { Announcer } from "./announcer.ts";
+import { PASS_ENDS } from "../report/pass-words.ts";
 import { impatient } from "./calls.ts";
 import { freshNode } from "./fresh-lists.ts";
+import type { Seen } from "./journal.ts";
 import { type Observer, unmeasuredIn } from "./observe.ts";
 import { imageEvents } from "./pass-warnings.ts";
-import type { Engine, Seen } from "./ports.ts";
+import type { Engine } from "./ports.ts";
 import { observerOf, prepare, type Prepared, type PrepareRequest, seenOf } from "./prepare.ts";
 import { nothingToDo, removeContainers } from "./remove-containers.ts";
 import { noImages, removeImages } from "./remove-images.ts";
@@ -35,7 +36,6 @@ export interface PassRequest {
   readonly containers: Parts["containers"];
   readonly images: boolean;
   readonly dryRun: boolean;
-  readonly announcer: Announcer;
   readonly evictions?: PrepareRequest["evictions"];
   /** Of a pass under pressure: what would end it. */
   readonly pressureTargets?: readonly ImageTarget[];
@@ -169,7 +169,7 @@ class RunningPass {
               return freeBytes ?? availableBytes;
             },
       signal: this.#stop,
-      done: (item) => engine.journal.containerDone(this.#id, item),
+      done: (item) => engine.journal.done(this.#id, item),
     });
     engine.stepDone?.();
     this.#containers = outcome;
@@ -201,7 +201,7 @@ class RunningPass {
       look: () => this.#starting.untilStarted(node),
       stop: this.#stop,
       endWaits: this.#endWaits,
-      done: (item) => engine.journal.imageDone(this.#id, item),
+      done: (item) => engine.journal.done(this.#id, item),
     });
     engine.stepDone?.();
   }
@@ -239,7 +239,7 @@ class RunningPass {
       plan: this.#plan,
       images: this.#images,
       containers: this.#containers,
-      events: this.#warn(endedAt),
+      events: this.#raise(endedAt),
       error: failure === null ? null : messageOf(failure),
     };
     const prepared = this.#prepared;
@@ -247,11 +247,20 @@ class RunningPass {
     return { pass, seen, prepared, failure };
   }
 
-  #warn(now: Instant): readonly Event[] {
+  /** Raises the events whose condition begins, and returns them. */
+  #raise(now: Instant): readonly Event[] {
+    const { dryRun, purpose } = this.#request;
     const { images } = this.#plan;
-    if (images === null || this.#images === null || this.#request.dryRun) return [];
-    const events = imageEvents(images, this.#images, { id: this.#id, now });
-    return this.#request.announcer.passed(events, images, this.#images);
+    if (images === null || this.#images === null || dryRun) return [];
+    const { journal } = this.#engine;
+    const key = `${purpose.kind}/images`;
+    // A pass that failed or was ended does not show that its condition is over.
+    if (PASS_ENDS[this.#images.end].isRelieved === true) journal.ends(key);
+    const news = imageEvents(images, this.#images, { id: this.#id, now }).filter(
+      ({ reason }) => reason === "GhostImage" || journal.isNews(key, reason),
+    );
+    for (const event of news) journal.event(event);
+    return news;
   }
 }
 

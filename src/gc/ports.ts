@@ -1,21 +1,8 @@
-/**
- * What passes and loops need besides observation and execution: ledger, journal, hold. Narrow, and supplied by
- * the composition root.
- */
+/** What passes and loops need besides observation and execution. Narrow, and supplied by the composition root. */
 
-import type { PassId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { Limits } from "../model/limits.ts";
-import type {
-  ContainerItem,
-  Event,
-  HoldState,
-  ImageItem,
-  LogItem,
-  Pass,
-  PassStart,
-  SandboxItem,
-} from "../model/pass.ts";
+import type { HoldState } from "../model/pass.ts";
 import type {
   CommitFilesystem,
   HookCaller,
@@ -23,11 +10,9 @@ import type {
   LogRemover,
   RuntimeWriter,
   Timer,
-  Verbosity,
 } from "../model/ports.ts";
-import type { Filesystem, RuntimeInfo } from "../model/snapshot.ts";
-import type { Instant } from "../model/time.ts";
 import type { Policy } from "../policy/policy.ts";
+import type { Journal } from "./journal.ts";
 import type { ObservePorts } from "./observe.ts";
 import type { PassMemory } from "./pass-memory.ts";
 
@@ -41,31 +26,6 @@ export function volatileMemory(first: Ledger): LedgerMemory {
     },
     save: () => undefined,
   };
-}
-
-/** Records passes in history, log, metrics and hook. Nothing here throws or waits for a disk. */
-export interface Journal {
-  passStarted(start: PassStart): void;
-  imageDone(id: PassId, item: ImageItem): void;
-  containerDone(id: PassId, item: ContainerItem | SandboxItem | LogItem): void;
-  passEnded(pass: Pass, seen: Seen | null): void;
-  event(event: Event): void;
-  /** Logs one line at a verbosity. */
-  say(verbosity: Verbosity, message: string): void;
-  /** Logs a failure that may repeat; identical ones of a topic become one line with a count. */
-  failed(topic: string, message: string): void;
-  /** Logs that `what` succeeds again, if the topic had failed. */
-  succeeded(topic: string, what: string): void;
-}
-
-/** What a pass saw of the node, for status and metrics. */
-export interface Seen {
-  readonly runtime: RuntimeInfo;
-  readonly filesystems: readonly Filesystem[];
-  readonly deadContainers: number;
-  /** Keep patterns that match no image. */
-  readonly unmatchedKeepRules: readonly string[];
-  readonly observedAt: Instant;
 }
 
 /** What observing and deciding need; nothing here can remove. */

@@ -12,8 +12,9 @@ import { metTargets } from "../policy/pressure/thresholds.ts";
 import { ageNow, forgetUnlisted, seeImages } from "../policy/remember.ts";
 import { isByName } from "../policy/selection.ts";
 import { askAll } from "./calls.ts";
+import type { Seen } from "./journal.ts";
 import { Observer, readPodDirectories } from "./observe.ts";
-import type { ReadEngine, Seen } from "./ports.ts";
+import type { ReadEngine } from "./ports.ts";
 
 export interface PrepareRequest extends Pick<Facts, "purpose" | "parts" | "pressureTargets"> {
   /** Absent: no disk is paused. */

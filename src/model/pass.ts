@@ -145,6 +145,16 @@ export interface LogItem {
   readonly bytes: bigint;
 }
 
+/** What became of one removal beside those of images. */
+export type PodItem = ContainerItem | SandboxItem | LogItem;
+
+/** The ID of what was to be removed; of logs, the entry's name. */
+export function removedId(item: ImageItem | PodItem): string {
+  if ("candidate" in item) return item.candidate.image.id;
+  if ("planned" in item) return item.planned.container.id;
+  return "sandbox" in item ? item.sandbox.id : item.entry;
+}
+
 export interface ContainerOutcome {
   readonly end: "done" | "blocked" | "stopped" | "observation-failed" | "dry-run";
   readonly containers: readonly ContainerItem[];
@@ -161,11 +171,7 @@ export const outcomeItems = ({
   containers,
   sandboxes,
   logs,
-}: ContainerOutcome): readonly (ContainerItem | SandboxItem | LogItem)[] => [
-  ...containers,
-  ...sandboxes,
-  ...logs,
-];
+}: ContainerOutcome): readonly PodItem[] => [...containers, ...sandboxes, ...logs];
 
 /** Whether a pass removed anything. */
 export const hasRemoved = ({ images, containers }: Pick<Pass, "images" | "containers">): boolean =>

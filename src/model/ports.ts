@@ -190,7 +190,7 @@ export interface CallRecord {
 }
 
 /**
- * How much is logged. 0: what an operator must know. 1: passes that removed something. 2 (default): every pass and
- * removal. 3: skipped removals. 4: why each image is kept or removed.
+ * How much is logged. Warnings and errors always; 0: what an operator must know. 1: passes that removed something. 2
+ * (default): removals, and passes that ended otherwise than the one before. 3: what says nothing new.
  */
-export type Verbosity = 0 | 1 | 2 | 3 | 4;
+export type Level = "error" | "warning" | 0 | 1 | 2 | 3;

@@ -5,6 +5,7 @@ import {
   type ContainerOutcome,
   type Event,
   type ImageEnd,
+  type ImageItem,
   type ImageResult,
   isFailed,
   isGone,
@@ -12,6 +13,7 @@ import {
   outcomeItems,
   type Pass,
   type PassKind,
+  type PodItem,
   type RemovalResult,
 } from "../model/pass.ts";
 import { since } from "../model/time.ts";
@@ -19,7 +21,16 @@ import { capitalised } from "../model/values.ts";
 import { youngWords } from "./plan.ts";
 import { imageBlock, imageKeep, podSourceWords } from "./reasons.ts";
 import { clean, present } from "./terminal.ts";
-import { humanBytes, humanDuration, plural, usedPercent } from "./words.ts";
+import {
+  containerName,
+  humanBytes,
+  humanDuration,
+  imageName,
+  kindTitle,
+  plural,
+  sandboxName,
+  usedPercent,
+} from "./words.ts";
 
 const PASS_TITLES: Readonly<Record<PassKind, string>> = {
   "image-gc": "image GC",
@@ -182,6 +193,17 @@ export function removalResultWords(result: RemovalResult): string {
       return assertNever(result);
   }
 }
+
+/** What a removal was of, for a line of the log. */
+export function itemName(item: ImageItem | PodItem): string {
+  if ("candidate" in item) return `image ${imageName(item.candidate.image)}`;
+  if ("planned" in item) return `container ${containerName(item.planned.container)}`;
+  if ("sandbox" in item) return `sandbox ${sandboxName(item.sandbox)}`;
+  return `${kindTitle(item.kind)} ${clean(item.entry)}`;
+}
+
+export const resultWords = (item: ImageItem | PodItem): string =>
+  "candidate" in item ? imageResultWords(item.result) : removalResultWords(item.result);
 
 export const passTitle = (kind: string): string => known(PASS_TITLES, kind) ?? clean(kind);
 

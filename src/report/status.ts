@@ -187,7 +187,7 @@ function problems(report: StatusReport): readonly string[] {
   ]);
 }
 
-function pressureWords(it: PressureStatus): string {
+export function pressureWords(it: PressureStatus): string {
   const shown = (amount: bigint): string =>
     isOfInodes(it) ? plural(amount, "inode") : humanBytes(amount);
   const grace = it.due ? "" : ", within its grace period";

@@ -3,18 +3,16 @@
 import type { PassRow, Removal } from "../model/history.ts";
 import type { PassId } from "../model/ids.ts";
 import {
-  type ContainerItem,
   type Event,
   type ImageItem,
   type ImageResult,
   isFailed,
-  type LogItem,
   outcomeItems,
   type Pass,
   type PassKind,
   type PassStart,
+  type PodItem,
   type RemovalResult,
-  type SandboxItem,
 } from "../model/pass.ts";
 import type { Purpose } from "../model/plan.ts";
 import type { Instant } from "../model/time.ts";
@@ -38,12 +36,9 @@ export class Recorder {
   }
 
   /** Before the next removal begins, so that a killed pass leaves its records. */
-  imageDone(passId: PassId, item: ImageItem): void {
-    this.state.append({ record: "removal", row: imageRemoval(passId, item) });
-  }
-
-  containerDone(passId: PassId, item: ContainerItem | SandboxItem | LogItem): void {
-    const row = containerRemoval({ passId, purpose: this.#purpose, at: this.#now() }, item);
+  done(passId: PassId, item: ImageItem | PodItem): void {
+    const context = { passId, purpose: this.#purpose, at: this.#now() };
+    const row = "candidate" in item ? imageRemoval(passId, item) : containerRemoval(context, item);
     this.state.append({ record: "removal", row });
   }
 
@@ -110,10 +105,7 @@ export interface RemovalContext {
   readonly at: Instant;
 }
 
-export function containerRemoval(
-  { passId, purpose, at }: RemovalContext,
-  item: ContainerItem | SandboxItem | LogItem,
-): Removal {
+export function containerRemoval({ passId, purpose, at }: RemovalContext, item: PodItem): Removal {
   const { reason, result } = item;
   const removal = {
     ...UNKNOWN,

@@ -34,7 +34,6 @@ function started(setting: Setting = {}) {
       return null;
     },
     failed: () => undefined,
-    ended: () => undefined,
   });
   void loop.repeat(stop.signal).then(() => (ended = true));
   return { clock, world, loop, runs, stop: () => stop.abort(), ended: () => ended };
@@ -57,7 +56,7 @@ test("a loop is silent since a run or a removal in it ended, and not while it wa
   const { clock, loop } = started({ takesMs: 60_000 });
   await clock.run(50_000);
   const silent = [loop.state().silentMs];
-  loop.engine.journal.imageDone(pass().id, removedImage(1));
+  loop.engine.journal.done(pass().id, removedImage(1));
   silent.push(loop.state().silentMs);
   await clock.run(20_000);
   silent.push(loop.state().silentMs);
@@ -112,7 +111,6 @@ test("a loop that pauses a hundred thousand times keeps nothing of its pauses", 
       return null;
     },
     failed: () => undefined,
-    ended: () => undefined,
   });
   await loop.repeat(stop.signal);
   expect(heldBytes() - before).toBeLessThan(4_000_000);

@@ -21,7 +21,7 @@ const OF_FIELD: Readonly<Partial<Record<FieldName, Written>>> = {
 };
 
 const OF_KIND: Readonly<Record<Exclude<FieldType["kind"], "choice" | "statements">, Written>> = {
-  integer: ["4", 4],
+  integer: ["3", 3],
   duration: ["1w", "7d", "168h"],
   size: ["20GiB", "20Gi", 21_474_836_480],
   boolean: ["1", true],

@@ -9,7 +9,7 @@ import { type Duration, duration, durationFromMs } from "../../src/model/time.ts
 import { ImageManager } from "../../src/policy/kubelet/image-manager.ts";
 import { kubeletPolicy } from "../../src/policy/kubelet/kubelet.ts";
 import { aContainer, aFilesystem, anImage, defaultLimits } from "../support/build/values.ts";
-import { type FakeEngine, fakeEngine, passRequest } from "../support/fake-engine.ts";
+import { type FakeEngine, fakeEngine, journalOf, passRequest } from "../support/fake-engine.ts";
 import { timeOf } from "./read-vectors.ts";
 
 export interface ImageVector {
@@ -99,8 +99,10 @@ export async function imagePass(
   operation: ImageVector["operation"],
 ): Promise<Pass> {
   const purpose = { kind: operation === "image-gc" ? "periodic" : "all-unused" } as const;
-  const request = passRequest(fake, { kind: "image-gc", purpose, containers: "none" });
-  return (await runPass(fake.engine, request, new AbortController().signal)).pass;
+  const request = passRequest({ kind: "image-gc", purpose, containers: "none" });
+  // The kubelet raises an event in each pass.
+  const engine = { ...fake.engine, journal: journalOf(fake.world, fake) };
+  return (await runPass(engine, request, new AbortController().signal)).pass;
 }
 
 /** The removals that the runtime refuses. */

@@ -3,9 +3,7 @@
 import { describe, expect, test } from "bun:test";
 
 import { exit, passExit } from "../../src/cli/exit.ts";
-import { Announcer } from "../../src/gc/announcer.ts";
 import type { PassEnd, PassRequest } from "../../src/gc/pass.ts";
-import type { Journal } from "../../src/gc/ports.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import { podUid, sandboxId } from "../../src/model/ids.ts";
 import type { ImageRecord } from "../../src/model/ledger.ts";
@@ -45,16 +43,19 @@ const removed = (...words: readonly string[]): readonly string[] =>
 
 const never = new AbortController().signal;
 
+/** The same, which also notes the result of each removal in the journal. */
+function telling({ engine, ...fake }: FakeEngine, told: string[]): FakeEngine {
+  const journal = engine.journal.with({ done: (_, { result }) => void told.push(result.kind) });
+  return { ...fake, engine: { ...engine, journal } };
+}
+
 const ALL = { purpose: { kind: "all-unused" } } as const;
 
 describe("a pass", () => {
   test("frees down to the low threshold, and says so in its record", async () => {
     const fake = aNode();
-    const { journal } = fake.engine;
     const told: string[] = [];
-    const imageDone: Journal["imageDone"] = (_, { result }) => void told.push(result.kind);
-    const engine = { ...fake.engine, journal: { ...journal, imageDone } };
-    const { pass } = await run({ ...fake, engine });
+    const { pass } = await run(telling(fake, told));
     expect(told).toEqual(Array(3).fill("removed"));
     // 10 GiB are free and 20 wanted: three images of 4 GiB.
     expect(fake.writes).toHaveLength(3);
@@ -197,17 +198,16 @@ describe("a pass", () => {
 
   test("reports an image that is still listed after its second removal, once, whatever comes of a later one, and tries it last", async () => {
     const fake = aNode({ ghosts: new Set([idOf("a")]) });
-    const announcer = new Announcer(fake.engine.journal);
-    await run(fake, { announcer, ...ALL });
+    await run(fake, ALL);
     expect(fake.events).toEqual([]);
-    await run(fake, { announcer, ...ALL });
+    await run(fake, ALL);
     const { before } = fake.world;
     fake.world.before = async (method) => {
       if (method === "RemoveImage") throw new RuntimeError("failed", "device is busy");
     };
-    await run(fake, { announcer, ...ALL });
+    await run(fake, ALL);
     fake.world.before = before;
-    await run(fake, { announcer, ...ALL });
+    await run(fake, ALL);
     expect(fake.events.map(({ reason }) => reason)).toEqual(["GhostImage"]);
     expect(fake.writes.at(-1)).toBe(removed("a")[0]);
   });
@@ -360,10 +360,7 @@ describe("the containers of a pass", () => {
         throw new RuntimeError("failed", "device is busy");
     };
     const told: string[] = [];
-    const containerDone: Journal["containerDone"] = (_, { result }) => void told.push(result.kind);
-    const { engine } = fake;
-    const journal = { ...engine.journal, containerDone };
-    await run({ ...fake, engine: { ...engine, journal } }, onlyContainers);
+    await run(telling(fake, told), onlyContainers);
     const { containers, sandboxes } = fake.world.ledger;
     expect([...containers.keys()].map(String)).toEqual(["container-dead-2", "container-dead-4"]);
     expect(sandboxes.map(String)).toEqual(["older", living.id].map(String));
@@ -392,9 +389,8 @@ describe("events of passes", () => {
 
   test("a capacity of 0 is reported, and nothing is removed", async () => {
     const fake = aNode({ filesystem: aFilesystem({ capacityBytes: 0n, availableBytes: 0n }) });
-    const announcer = new Announcer(fake.engine.journal);
-    await run(fake, { announcer });
-    await run(fake, { announcer });
+    await run(fake);
+    await run(fake);
     expect(fake.writes).toEqual([]);
     expect(fake.events.map(({ reason }) => reason)).toEqual(["InvalidDiskCapacity"]);
   });

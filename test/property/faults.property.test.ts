@@ -46,7 +46,7 @@ const PASSES: readonly { readonly kind: PassKind; readonly purpose: Purpose }[] 
 const pass = (lived: Lived, request: (typeof PASSES)[number]) =>
   runPass(
     lived.engine,
-    passRequest(lived, {
+    passRequest({
       ...request,
       ...(request.kind === "pressure" ? { retarget: async () => [target] } : {}),
     }),

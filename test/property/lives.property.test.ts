@@ -334,11 +334,7 @@ class Life {
       engine: {
         ...engine,
         memory,
-        journal: {
-          ...engine.journal,
-          imageDone: (id, item) => recorder.imageDone(id, item),
-          passEnded: (pass) => recorder.passEnded(pass),
-        },
+        journal: engine.journal.with(recorder),
       },
     };
     this.#memory = structuredClone(this.#saved);

@@ -1,5 +1,6 @@
 // The ports of an agent on a simulated node: calls take time, fail while the runtime is away, and are counted.
 
+import { Journal } from "../../src/gc/journal.ts";
 import { PassMemory } from "../../src/gc/pass-memory.ts";
 import type { Engine } from "../../src/gc/ports.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
@@ -150,18 +151,19 @@ export function simEngine(ports: SimPorts): Engine {
     },
     writer: hostility?.writer(honest.writer, (id) => noteRemoval(ports, id)) ?? honest.writer,
     passes: new PassMemory(clock),
-    journal: {
-      ...engine.journal,
-      passStarted: ({ kind }) => {
-        record.kind = kind;
-        record.surplus = 0;
-        record.passStartedNs = clock.monotonicNs();
+    journal: new Journal(clock, [
+      fake.engine.journal,
+      {
+        passStarted: ({ kind }) => {
+          record.kind = kind;
+          record.surplus = 0;
+          record.passStartedNs = clock.monotonicNs();
+        },
+        passEnded: () => {
+          record.kind = null;
+        },
       },
-      passEnded: (pass) => {
-        record.kind = null;
-        record.passes.push(pass);
-      },
-    },
+    ]),
   };
 }
 

@@ -45,6 +45,17 @@ test("pressure that images cannot relieve with images on another disk ends after
   expect(reasons(sim)).toContain("NothingFreed");
 });
 
+test("pressure that images cannot relieve is told once, and once more when it comes back", async () => {
+  const sim = await aNodeWith(1, { periods: ONLY_PRESSURE });
+  for (let times = 1; times <= 2; times += 1) {
+    sim.fill(2);
+    await sim.run(10 * MINUTE);
+    expect(reasons(sim).filter((reason) => reason === "ImageGCFutile")).toHaveLength(times);
+    sim.fill(60);
+    await sim.run(10 * MINUTE);
+  }
+});
+
 test("an image that a job pulls repeatedly is never removed", async () => {
   const sim = await aNodeWith(60, { weather: { latencyMs: 20 } });
   const job = aRelease("job", 2_000);

@@ -107,9 +107,9 @@ describe("a ledger", () => {
     const directory = place();
     await leave(directory, ledgerOf({ a: 1n, b: 1n }));
     const { state, store } = await write(directory);
-    store.imageDone(passId("P"), imageItem(1, {}, id("a")));
+    store.done(passId("P"), imageItem(1, {}, id("a")));
     const failed = { result: { kind: "failed", message: "no", code: "failed" } } as const;
-    store.imageDone(passId("P"), imageItem(2, failed, id("b")));
+    store.done(passId("P"), imageItem(2, failed, id("b")));
     await state.settle(AbortSignal.timeout(1_000), () => undefined);
     // It is killed.
     const found = (await write(directory)).state;
@@ -189,7 +189,7 @@ describe("a file that crigc cannot use", () => {
     const directory = place();
     const { state, store, close } = await write(directory, { machineId: MACHINES[0] });
     state.keep(ledgerOf({ a: 1n }));
-    store.imageDone(passId("P"), imageItem(1));
+    store.done(passId("P"), imageItem(1));
     await close();
     const other = await write(directory, { machineId: MACHINES[1] });
     expect(other.state.ledger).toEqual(emptyLedger);
@@ -204,7 +204,7 @@ describe("the history", () => {
   test("has every whole record wherever a power cut ends the file, and takes new ones", async () => {
     const directory = place();
     const { store, close } = await write(directory);
-    for (let turn = 1; turn <= 3; turn += 1) store.imageDone(passId("P"), imageItem(turn));
+    for (let turn = 1; turn <= 3; turn += 1) store.done(passId("P"), imageItem(turn));
     await close();
     const whole = readFileSync(historyFile(directory));
     const ends = [...whole.keys()].filter((at) => whole[at] === 10);
@@ -218,7 +218,7 @@ describe("the history", () => {
       const isCut = !ends.includes(cut) && !ends.includes(cut - 1);
       const next = await write(directory);
       expect(next.notices.length).toBe(isCut ? 1 : 0);
-      next.store.imageDone(passId("Q"), imageItem(9));
+      next.store.done(passId("Q"), imageItem(9));
       await next.close();
       expect(read(directory).reader.removals({})).toHaveLength(kept + 1);
     }
@@ -227,12 +227,12 @@ describe("the history", () => {
   test("skips a line of zeros, as a power cut leaves it, and says so", async () => {
     const directory = place();
     const { store, close } = await write(directory);
-    store.imageDone(passId("P"), imageItem(1));
+    store.done(passId("P"), imageItem(1));
     await close();
     writeFileSync(historyFile(directory), Buffer.alloc(3 * MiB), { flag: "a" });
     const next = await write(directory);
     expect(next.notices).toEqual([expect.stringContaining("cut off or broken (1)")]);
-    next.store.imageDone(passId("P"), imageItem(2));
+    next.store.done(passId("P"), imageItem(2));
     await next.close();
     expect(read(directory).reader.removals({})).toHaveLength(2);
   });
@@ -277,9 +277,9 @@ describe("the history", () => {
   test("names images that came back, under their ID or a name, once each", async () => {
     const directory = place();
     const { state, store, close } = await write(directory);
-    store.imageDone(passId("P"), imageItem(1, {}, id("a")));
-    store.imageDone(passId("P"), imageItem(2, {}, id("b")));
-    store.containerDone(passId("P"), containerItem("web"));
+    store.done(passId("P"), imageItem(1, {}, id("a")));
+    store.done(passId("P"), imageItem(2, {}, id("b")));
+    store.done(passId("P"), containerItem("web"));
     const back = { firstSeenAt: instant(100n), names: "Registry.example/app/Web:2", sizeBytes: 7n };
     const images_ = new Map([[id("c"), aRecord(back)]]);
     state.keep({ ...ledgerOf({}), images: images_ });
@@ -314,7 +314,7 @@ describe.skipIf(diskObstacle !== null)("on a full disk", () => {
     state.keep(ledgerOf({ a: 1n }));
     disk.fill();
     rmSync(historyFile(disk.directory), { force: true });
-    store.imageDone(passId("P"), imageItem(1, {}, id("b")));
+    store.done(passId("P"), imageItem(1, {}, id("b")));
     expect(await state.settle(AbortSignal.timeout(1_000), () => undefined)).toBe(1);
     expect(state.failure).toBe("full");
     disk.free();
@@ -338,7 +338,7 @@ describe.skipIf(diskObstacle !== null)("on a full disk", () => {
       const { state, store, close } = await write(disk.directory, { runDirectory });
       expect(state.ledger.ageRestartDue).toBeFalse();
       expect([...state.ledger.images.keys()]).toContain(id(name));
-      store.imageDone(passId("P"), imageItem(1, {}, id(name)));
+      store.done(passId("P"), imageItem(1, {}, id(name)));
       state.keep({ ...ledgerOf(name === "a" ? { b: 1n } : {}, 2_000n) });
       await close();
       expect(state.unrecorded).toBe(1);

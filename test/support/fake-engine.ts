@@ -1,10 +1,10 @@
 /** An engine whose world is in memory: what passes and loops are run on in tests. */
 
-import { Announcer } from "../../src/gc/announcer.ts";
+import { Journal } from "../../src/gc/journal.ts";
 import { PassMemory } from "../../src/gc/pass-memory.ts";
 import { type PassEnd, type PassRequest, runPass } from "../../src/gc/pass.ts";
 import { type ListedRuntime, PodLists } from "../../src/gc/pod-lists.ts";
-import type { Engine, Journal, Seen } from "../../src/gc/ports.ts";
+import type { Engine } from "../../src/gc/ports.ts";
 import { volatileMemory } from "../../src/gc/ports.ts";
 import type { ContainerExecution } from "../../src/gc/remove-container.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
@@ -152,17 +152,13 @@ export function fakeEngine(change: Partial<FakeWorld> = {}): FakeEngine {
 
 type Record_ = Omit<FakeEngine, "world" | "engine">;
 
-/** A whole pass of `gc` over the fake world, by its clock. */
-export const passRequest = (
-  { engine }: Pick<FakeEngine, "engine">,
-  change: Partial<PassRequest> = {},
-): PassRequest => ({
+/** A whole pass of `gc`. */
+export const passRequest = (change: Partial<PassRequest> = {}): PassRequest => ({
   kind: "gc",
   purpose: { kind: "periodic" },
   containers: "all",
   images: true,
   dryRun: false,
-  announcer: new Announcer(engine.journal),
   ...change,
 });
 
@@ -170,7 +166,7 @@ export const runFakePass = (
   fake: Pick<FakeEngine, "engine">,
   change: Partial<PassRequest> = {},
   signal: AbortSignal = new AbortController().signal,
-): Promise<PassEnd> => runPass(fake.engine, passRequest(fake, change), signal);
+): Promise<PassEnd> => runPass(fake.engine, passRequest(change), signal);
 
 /** A disk of 100 GiB with 10 GiB free, a running container, and these old images that nothing uses, of 4 GiB each. */
 export function aNodeOf(words: readonly string[], change: Partial<FakeWorld> = {}): FakeEngine {
@@ -379,7 +375,7 @@ function engineOf(world: FakeWorld, record: Record_): Engine {
       },
     },
     commit: async () => undefined,
-    journal: journalOf(record),
+    journal: journalOf(world, record),
   };
 }
 
@@ -399,15 +395,14 @@ const detailOf = (container: Container): ContainerDetail => ({
   annotations: {},
 });
 
-export function journalOf(record: Pick<Record_, "passes" | "events" | "said">): Journal {
-  return {
-    passStarted: () => undefined,
-    imageDone: () => undefined,
-    containerDone: () => undefined,
-    passEnded: (pass: Pass, _seen: Seen | null) => void record.passes.push(pass),
-    event: (event) => void record.events.push(event),
-    say: (_, message) => void record.said.push(message),
-    failed: (_, message) => void record.said.push(message),
-    succeeded: (_, what) => void record.said.push(`${what} succeeds again`),
-  };
-}
+export const journalOf = (
+  world: Pick<FakeWorld, "uptime">,
+  record: Pick<Record_, "passes" | "events" | "said">,
+): Journal =>
+  new Journal({ monotonicNs: () => world.uptime }, [
+    {
+      passEnded: (pass) => void record.passes.push(pass),
+      event: (event) => void record.events.push(event),
+      say: (_, message) => void record.said.push(message),
+    },
+  ]);

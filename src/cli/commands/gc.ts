@@ -52,14 +52,15 @@ export const rm = command({
   },
 });
 
+const opened = (context: CommandContext, config: Config): Promise<OpenCollector> =>
+  context.open.collector(config, context.signal, isBrief(context));
+
 /** On a terminal, at the default verbosity, a line a removal comes before the report. */
-const opened = (context: CommandContext, config: Config): Promise<OpenCollector> => {
-  const { output, screen, signal } = context;
-  const { "logging.format": format, "logging.verbosity": verbosity } = config.values;
-  const isBrief =
-    output === "table" && screen.width !== null && format === "text" && verbosity <= 2;
-  return context.open.collector(config, signal, isBrief);
-};
+const isBrief = ({ config: { values }, output, screen }: CommandContext): boolean =>
+  output === "table" &&
+  screen.width !== null &&
+  values["logging.format"] === "text" &&
+  values["logging.verbosity"] <= 2;
 
 /** `crigc gc --filter untagged, user alice`. */
 function requestedBy({ options, operands, user }: CommandContext): string {
@@ -91,7 +92,7 @@ async function pass(
   const told = lost === 0 ? end.pass : withLost(end.pass, lost, collector);
   await print(context, {
     document: gcDocument(told),
-    table: (report, screen) => gcTable(report, screen, collector.log.isBrief),
+    table: (report, screen) => gcTable(report, screen, isBrief(context)),
   });
   if (lost > 0) return exit.internal;
   const code = passExit(end.pass, end.failure);

@@ -16,7 +16,7 @@ const files = {
 
 test("in JSON each value has its source and where it was written, by its name in files", async () => {
   const env = { CRIGC_KEEP_PER_REPOSITORY: "7" };
-  const words = ["-o", "json", "-v=4", "--eviction-hard", "nodefs.available<5%"];
+  const words = ["-o", "json", "-v=3", "--eviction-hard", "nodefs.available<5%"];
   const { code, stdout } = await crigc(["config", ...words], { files, env });
   expect(code).toBe(0);
   const { values, ...head } = JSON.parse(stdout);

@@ -24,8 +24,8 @@ const directory = scratch();
     clock = endedAt;
     const whole = pass(name, { startedAt: at(hoursAgo), endedAt, ...change });
     store.passStarted(whole);
-    for (const item of whole.images?.items ?? []) store.imageDone(whole.id, item);
-    for (const item of whole.containers?.containers ?? []) store.containerDone(whole.id, item);
+    for (const item of whole.images?.items ?? []) store.done(whole.id, item);
+    for (const item of whole.containers?.containers ?? []) store.done(whole.id, item);
     store.passEnded(whole);
   };
   // Two images for space, of which one failed.

@@ -121,7 +121,7 @@ test("what an agent cannot open (a socket or an address in use) is opened once i
       () => false,
     ),
   );
-  await agent.untilSaid("Opening the control socket succeeded");
+  await agent.untilSaid("opening the control socket succeeded");
 });
 
 test("an agent opens its control socket again if it is deleted, and a second agent exits 6, whatever its directories", async () => {

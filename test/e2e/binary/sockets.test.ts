@@ -10,16 +10,16 @@ test("a runtime that takes two seconds to report its version, as on a busy node,
   expect(await node.crigc("images")).toMatchObject({ exitCode: 0 });
 });
 
-test("run keeps trying with growing pauses, logs them, and starts when the runtime appears", async () => {
+test("run keeps trying, logs why, and starts when the runtime appears", async () => {
   await using node = await startNode();
   await node.runtime.crash();
   await using agent = node.start("run");
-  await agent.untilSaid("trying again in 1 s");
+  await agent.untilSaid("trying again");
   expect(agent.said()).toContain(node.runtime.socket);
-  await agent.untilSaid("trying again in 2 s");
   expect((await node.status()).runtimeError).toContain(node.runtime.socket);
   await node.runtime.recover();
   await agent.untilSaid("connected to the runtime");
+  expect(agent.said()).toMatch(/connecting to the runtime succeeded after \d/);
   expect((await node.firstPass()).runtimeError).toBeNull();
   expect(await agent.stop()).toBe(0);
 });
