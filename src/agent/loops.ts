@@ -10,12 +10,13 @@ import { detect, learnLayers, seeListed } from "../gc/prepare.ts";
 import { HostError, messageOf, RuntimeError } from "../model/errors.ts";
 import type { Limits } from "../model/limits.ts";
 import type { EventReason, LoopName, LoopStatus, Pass } from "../model/pass.ts";
+import type { PodSourceState } from "../model/plan.ts";
 import type { RemovalBlock } from "../model/reason.ts";
 import type { MeasuredFilesystem } from "../model/reports.ts";
 import { type Instant, instantFromMs, instantToMs } from "../model/time.ts";
 import { noPressure, type PressureVerdict } from "../policy/pressure/thresholds.ts";
 import { collectsImages } from "../policy/space.ts";
-import { pressureWords } from "../report/status.ts";
+import { type PassStatus, passStatus, pressureWords } from "../report/status.ts";
 import { checkPressure, PressurePace, pressureStatus } from "./pressure.ts";
 
 export type AgentConfig = Pick<Config, "periods"> & {
@@ -33,8 +34,9 @@ export interface AgentState {
   readonly pressure: PressureVerdict | null;
   /** The containers being created for which a pass waits now; `null`: none waits. */
   readonly waiting: RemovalBlock | null;
-  /** Without the decisions on single containers. */
-  readonly lastPasses: ReadonlyMap<Pass["kind"], Pass>;
+  readonly lastPasses: ReadonlyMap<Pass["kind"], PassStatus>;
+  /** As of the last pass over containers; `null`: none yet. */
+  readonly podSource: PodSourceState | null;
   /** When the runtime last answered a complete run of a loop; `null`: not yet. */
   readonly runtimeAnsweredAt: Instant | null;
   /** Why the runtime does not answer; `null` if it does. */
@@ -50,6 +52,7 @@ export const emptyState: AgentState = {
   pressure: null,
   waiting: null,
   lastPasses: new Map(),
+  podSource: null,
   runtimeAnsweredAt: null,
   runtimeError: null,
 };
@@ -170,9 +173,7 @@ export class Agent {
 
   /** The pass of a command has ended. */
   commandEnded(pass: Pass, seen: Seen | null): void {
-    this.#note({
-      lastPasses: new Map(this.#state.lastPasses).set(pass.kind, withoutDecisions(pass)),
-    });
+    this.#notePass(pass);
     if (seen !== null) this.#noteSeen(seen);
   }
 
@@ -213,8 +214,8 @@ export class Agent {
     });
     if (ended === null) return null;
     const { pass } = ended;
-    const lastPasses = new Map(this.#state.lastPasses).set(pass.kind, withoutDecisions(pass));
-    this.#note({ lastPasses });
+    this.#notePass(pass);
+    if (isUrgent) this.#pace.passEnded(pass);
     if (ended.seen !== null) this.#noteSeen(ended.seen);
     this.#noteSilence(ended.failure);
     return failureOf(pass) ?? (isCutOff(pass) ? undefined : null);
@@ -258,8 +259,6 @@ export class Agent {
       signal,
     );
     await check();
-    const pass = this.#state.lastPasses.get("pressure");
-    if (pass !== undefined) this.#pace.passEnded(pass);
     return unmeasured ?? failure;
   }
 
@@ -283,6 +282,14 @@ export class Agent {
     this.#note({ ...change, runtimeAnsweredAt: this.#now(), runtimeError: null });
   }
 
+  /** Without its plan, which is as large as the node. */
+  #notePass(pass: Pass): void {
+    this.#note({
+      lastPasses: new Map(this.#state.lastPasses).set(pass.kind, passStatus(pass)),
+      podSource: pass.plan.containers?.podSource ?? this.#state.podSource,
+    });
+  }
+
   #noteSeen(seen: Seen): void {
     const { observedAt: measuredAt } = seen;
     const filesystems = seen.filesystems.map((it) => ({ ...it, measuredAt }));
@@ -298,14 +305,6 @@ export class Agent {
 function hasTrigger(name: LoopName, limits: Limits): boolean {
   if (name === "image-gc") return collectsImages(limits.images);
   return name !== "pressure" || limits.pressure.thresholds.length > 0;
-}
-
-/** For status. Otherwise the decisions on, say, twenty thousand containers would stay in memory until the next pass. */
-function withoutDecisions(pass: Pass): Pass {
-  const { containers } = pass.plan;
-  if (containers === null) return pass;
-  const none = { containers: [], sandboxes: [], podLogs: [], links: [] };
-  return { ...pass, plan: { ...pass.plan, containers: { ...containers, ...none } } };
 }
 
 interface LoopState extends LoopStatus {

@@ -127,7 +127,7 @@ export class StatusServer implements HttpProviders {
       hold: attached?.engine.hold() ?? { kind: "none" },
       bootGrace: attached === null ? null : graceOf(attached),
       waiting: state.waiting,
-      podSource: state.lastPasses.get("container-gc")?.plan.containers?.podSource ?? null,
+      podSource: state.podSource,
       loops: state.loops,
       lastPasses: [...state.lastPasses.values()],
       filesystems: this.#filesystems(state.filesystems),

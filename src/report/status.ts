@@ -74,7 +74,7 @@ export interface StatusReport {
   readonly podSource: PodSourceState | null;
   readonly loops: readonly LoopStatus[];
   /** The last pass of each kind. */
-  readonly lastPasses: readonly Pass[];
+  readonly lastPasses: readonly PassStatus[];
   readonly filesystems: readonly FilesystemStatus[];
   readonly underPressure: boolean;
   readonly pressure: readonly PressureStatus[];
@@ -84,6 +84,15 @@ export interface StatusReport {
   readonly events: readonly Event[];
   readonly values: readonly ValueStatus[];
 }
+
+export type PassStatus = ReturnType<typeof passStatus>;
+
+/** What a status says of a pass. */
+export const passStatus = (pass: Pass) => ({
+  ...passHeadJson(pass),
+  summary: passSummary(pass),
+  error: pass.error,
+});
 
 export type StatusDocument = ReturnType<typeof statusDocument>;
 
@@ -96,13 +105,7 @@ export const statusDocument = (report: StatusReport) =>
     runtime: report.runtime && runtimeJson(report.runtime),
     hold: report.hold.kind === "none" ? null : jsonOf(report.hold, "until", "since", "reason"),
     waiting: report.waiting && imageBlock.json(report.waiting),
-    lastPasses: report.lastPasses
-      .filter((pass) => report.hold.kind === "held" || !wasHeld(pass))
-      .map((pass) => ({
-        ...passHeadJson(pass),
-        summary: passSummary(pass),
-        error: pass.error,
-      })),
+    lastPasses: report.lastPasses,
     filesystems: report.filesystems.map(({ filesystem, thresholds }) => ({
       ...filesystemJson(filesystem),
       ...jsonOf(filesystem, "measuredAt"),
@@ -113,10 +116,6 @@ export const statusDocument = (report: StatusReport) =>
     events: report.events.map(eventJson),
     values: valuesJson(report.values),
   });
-
-/** What such a pass says is no longer so once the hold is over. */
-const wasHeld = ({ plan: { images, containers } }: Pass): boolean =>
-  [images, containers].some((half) => half?.blocks.some(({ kind }) => kind === "on-hold"));
 
 const isOfInodes = ({ signal }: PressureStatus): boolean => signal.endsWith(".inodesFree");
 

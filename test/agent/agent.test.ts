@@ -3,9 +3,11 @@
 import { describe, expect, test } from "bun:test";
 
 import { healthOf } from "../../src/agent/status-server.ts";
+import type { Pass } from "../../src/model/pass.ts";
 import { hours } from "../../src/model/time.ts";
+import { passStatus } from "../../src/report/status.ts";
 import { surrounded } from "../sim/around.ts";
-import { aRelease, available, imageOf } from "../sim/node.ts";
+import { aRelease, available } from "../sim/node.ts";
 import {
   aThreshold,
   HOUR,
@@ -65,23 +67,12 @@ describe("the loops", () => {
     expect(loop.nextAt).toBe((sim.node.wall() + 30_000_000_000n) as never);
   });
 
-  test("keep no decisions on single containers and sandboxes after a pass", async () => {
-    const sim = aNode(1);
-    const image = imageOf(aRelease("image0", 1));
-    sim.node.addContainer(sim.node.addSandbox("pod", image), image);
-    sim.start();
-    await sim.run(SECOND);
-    const decided = sim.passes("container-gc")[0]?.plan.containers;
-    expect([decided?.containers.length, decided?.sandboxes.length]).toEqual([1, 1]);
-    const held = sim.agent.state().lastPasses.get("container-gc")?.plan.containers;
-    expect(held).toEqual({
-      ...held,
-      containers: [],
-      sandboxes: [],
-      podLogs: [],
-      links: [],
-    } as never);
-    expect(held?.podSource).toEqual(decided?.podSource as never);
+  test("keep what a status says of their last passes, and no plans", async () => {
+    const sim = await running(SECOND);
+    const [ended] = sim.passes("container-gc");
+    const { lastPasses, podSource } = sim.agent.state();
+    expect(lastPasses.get("container-gc")).toEqual(passStatus(ended as Pass));
+    expect(podSource).toEqual(ended?.plan.containers?.podSource as never);
   });
 
   test("run no image GC without a trigger, and report it as disabled", async () => {

@@ -31,7 +31,7 @@ import {
   seconds,
   totalUptime,
 } from "../../src/model/time.ts";
-import type { StatusReport } from "../../src/report/status.ts";
+import { passStatus, type StatusReport } from "../../src/report/status.ts";
 import type { Screen } from "../../src/report/terminal.ts";
 import {
   aCandidate,
@@ -315,7 +315,7 @@ export const status = builder<StatusReport>({
       consecutiveFailures: 0,
     },
   ],
-  lastPasses: [pass()],
+  lastPasses: [passStatus(pass())],
   filesystems: [
     { filesystem: measured(), thresholds: { lowPercent: 80, highPercent: 85 } },
     {

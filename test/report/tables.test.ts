@@ -8,7 +8,6 @@ import { gcDocument, gcTable } from "../../src/report/gc.ts";
 import { entriesOf, imageListDocument, imageListTable } from "../../src/report/images.ts";
 import { passSummary } from "../../src/report/pass-words.ts";
 import { planDocument, planTable } from "../../src/report/plan.ts";
-import { statusDocument } from "../../src/report/status.ts";
 import type { Screen } from "../../src/report/terminal.ts";
 import {
   candidate,
@@ -21,7 +20,6 @@ import {
   plainScreen,
   removedImage,
   runtime,
-  status,
   terminal,
 } from "./build.ts";
 
@@ -96,14 +94,6 @@ test("a brief report lists no removal that was printed as it happened", () => {
   );
   expect(text).not.toContain("app-1:");
   expect(text).toContain("app-2:");
-});
-
-test("the status after a hold no longer has the pass that the hold blocked", () => {
-  const held = { kind: "held", until: NOW, since: NOW, reason: "swap" } as const;
-  const images = imagePlan({ blocks: [{ ...held, kind: "on-hold" }] });
-  const lastPasses = [pass({ plan: { images, containers: null } })];
-  expect(statusDocument(status({ lastPasses, hold: held })).lastPasses).toHaveLength(1);
-  expect(statusDocument(status({ lastPasses })).lastPasses).toEqual([]);
 });
 
 const report = { observedAt: NOW, entries: entriesOf(imagePlan()) };
