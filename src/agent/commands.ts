@@ -80,7 +80,8 @@ export class CommandServer {
         409,
         `the running agent is ${version}, this is ${String(theirs)}; restart the agent\n`,
       );
-    if (body === null) return refuse(400, "invalid request: expected a command line as JSON\n");
+    if (body === null)
+      return refuse(400, "invalid request: expected JSON of a command line, 64 KiB at most\n");
     if (!holds(body.endpoint)) return respond(response, plain(200, '{"exit":null}\n'));
     if (stop.aborted) return refuse(503, "the agent is stopping\n");
     if (this.#running.size >= COMMANDS_MAX || this.#running.has(body.id))

@@ -7,7 +7,7 @@ import { connect, type Socket } from "node:net";
 import type { Journal } from "../gc/journal.ts";
 import { messageOf } from "../model/errors.ts";
 import { timer } from "../node/clock.ts";
-import { codeOf, hostError, socketFiles } from "../node/files.ts";
+import { adviceOn, codeOf, hostError, socketFiles } from "../node/files.ts";
 import { printedJson } from "../report/document.ts";
 import { statusDocument, type StatusReport, statusTable } from "../report/status.ts";
 import { clean, type Screen } from "../report/terminal.ts";
@@ -49,7 +49,11 @@ export async function serve(address: HttpAddress, options: HttpOptions): Promise
       "path" in address
         ? [address.path, "stop what listens there, or set another --run-dir"]
         : [`${address.host}:${address.port}`, "use a free address that this user may open"];
-    throw hostError("http", error, (why) => `cannot listen on ${where}: ${why}; ${advice}`);
+    throw hostError(
+      "http",
+      error,
+      (why) => `cannot listen on ${where}: ${why}${adviceOn(error) || `; ${advice}`}`,
+    );
   }
   const ours = identity();
   return {
@@ -224,16 +228,11 @@ const ROUTES = {
   control: new Map([...OPEN_ROUTES, ...STATUS_ROUTES]),
 };
 
-const WIDTH_MAXIMUM = 1000;
-
 /** From `screenQuery` of the client. */
-function screenFrom(url: URL): Screen {
-  const width = Number(url.searchParams.get("width") ?? "0");
-  return {
-    width: Number.isInteger(width) && width > 0 ? Math.min(width, WIDTH_MAXIMUM) : null,
-    colour: url.searchParams.get("colour") === "1",
-  };
-}
+const screenFrom = ({ searchParams }: URL): Screen => ({
+  width: Number(searchParams.get("width")) || null,
+  colour: searchParams.get("colour") === "1",
+});
 
 function health(checks: readonly HealthCheck[]): HttpResponse {
   const ill = checks.some((check) => check.problem !== null);

@@ -26,11 +26,8 @@ export async function runInAgent(
   const own = configToFind(input);
   const { runDir, containerRuntimeEndpoint: endpoint } = own.values;
   const { version } = world.build;
-  const { screen, user, signal } = world;
-  const code = await openCommand(
-    { runDir, version, endpoint, argv: argvFor(line, own), screen, user, signal },
-    { out: world.stdout, err: world.stderr },
-  );
+  const argv = argvFor(line, own);
+  const code = await openCommand({ ...world, runDir, version, endpoint, argv });
   if (code === null) rejectUnreachable(own, await world.open());
   return code;
 }

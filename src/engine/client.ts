@@ -5,10 +5,11 @@ import { join } from "node:path";
 
 import * as v from "valibot";
 
-import { HostError, messageOf } from "../model/errors.ts";
+import { HostError } from "../model/errors.ts";
 import { once, parsedJson } from "../model/values.ts";
-import { codeOf } from "../node/files.ts";
+import { codeOf, reasonOf } from "../node/files.ts";
 import type { Screen } from "../report/terminal.ts";
+import type { CommandRequest } from "./owner.ts";
 
 /** Header of the client's version: another version may understand the command line differently. */
 export const VERSION_HEADER = "crigc-version";
@@ -30,21 +31,11 @@ export async function askAgent(
   return pieces.join("");
 }
 
-export interface AgentCommand {
+export interface AgentCommand extends Omit<CommandRequest, "owner"> {
   readonly runDir: string;
   readonly version: string;
   /** The runtime that the caller names; `null`: any. */
   readonly endpoint: string | null;
-  readonly argv: readonly string[];
-  readonly screen: Screen;
-  readonly user: string;
-  /** Ends the command after its removal in flight; its report still comes. */
-  readonly signal: AbortSignal;
-}
-
-export interface CommandOutput {
-  readonly out: (text: string) => void;
-  readonly err: (text: string) => void;
 }
 
 /** The last one has the exit code; `null`: the agent does not hold that runtime, or is a dry run. */
@@ -58,15 +49,13 @@ const Line = v.object({
  * Resolves with the exit code; `null`: no agent listens there, or it does not hold that runtime. Throws `HostError` `lock`
  * if the agent does not accept the command, hangs or ends.
  */
-export async function openCommand(
-  { runDir, version, signal, screen, ...rest }: AgentCommand,
-  output: CommandOutput,
-): Promise<number | null> {
+export async function openCommand(command: AgentCommand): Promise<number | null> {
+  const { runDir, version, endpoint, argv, screen, user, signal } = command;
   const id = crypto.randomUUID();
   const answer = answerOf(runDir, "/commands", {
     method: "POST",
     headers: { [VERSION_HEADER]: version },
-    body: JSON.stringify({ id, ...rest, ...screen }),
+    body: JSON.stringify({ id, endpoint, argv, user, ...screen }),
   });
   const end = (): void =>
     void askAgent(runDir, `/commands/${id}`, { method: "DELETE" }).catch(() => undefined);
@@ -80,8 +69,8 @@ export async function openCommand(
       const line = v.safeParse(Line, parsedJson(text));
       if (!line.success) throw new HostError("lock", `${runDir}/${CONTROL_SOCKET} ${NOT_CRIGC}`);
       const { out, err, exit } = line.output;
-      if (out !== undefined) output.out(out);
-      if (err !== undefined) output.err(err);
+      if (out !== undefined) command.stdout(out);
+      if (err !== undefined) command.stderr(err);
       if (exit !== undefined) return exit;
     }
   } catch (thrown) {
@@ -136,9 +125,9 @@ async function* answerOf(runDir: string, path: string, init: RequestInit): Async
       yield decoder.decode(chunk, { stream: true });
     }
   } catch (thrown) {
-    const why = FAILURES[codeOf(thrown)] ?? messageOf(thrown);
+    const why = FAILURES[codeOf(thrown)] ?? reasonOf(thrown);
     const failure = hasBegun
-      ? `the agent ended during the command: ${messageOf(thrown)}; ${HISTORY}`
+      ? `the agent ended during the command: ${reasonOf(thrown)}; ${HISTORY}`
       : `cannot reach the agent at ${unix}: ${why}`;
     const hangs = `the agent hangs; systemctl restart crigc, then ${HISTORY}`;
     throw new HostError("lock", silence.signal.aborted ? hangs : failure, { cause: thrown });

@@ -4,6 +4,7 @@ import { realpath, stat } from "node:fs/promises";
 
 import type { Config } from "../config/config.ts";
 import type { Runtime } from "../cri/client.ts";
+import type { Answering } from "../cri/discover.ts";
 import type { Journal } from "../gc/journal.ts";
 import { PassMemory } from "../gc/pass-memory.ts";
 import { type Engine, type ReadEngine, volatileMemory } from "../gc/ports.ts";
@@ -237,7 +238,7 @@ const discovery = async () => import("../cri/discover.ts");
 
 /** Throws `RuntimeError` within seconds if nothing answers `runtime.v1`, not after the deadline of a call. */
 export async function connect(config: Config): Promise<Connected> {
-  const endpoint = await runtimeEndpoint(config);
+  const { endpoint } = await answeringRuntime(config);
   const imageEndpoint = config.values.imageServiceEndpoint ?? endpoint;
   if (imageEndpoint !== endpoint) {
     await rejectFile(imageEndpoint, "--image-service-endpoint");
@@ -266,16 +267,17 @@ const CALL_WEIGHT = 1 / 32;
 /** Weight of a list entry in the decisions to compile hot code and to collect garbage. */
 const CALLS_OF_ENTRY = 0.05;
 
-async function runtimeEndpoint(config: Config): Promise<string> {
+/** The configured runtime, or the only one that answers. Throws `RuntimeError`. */
+export async function answeringRuntime(config: Config): Promise<Answering> {
   const named = config.values.containerRuntimeEndpoint;
   const { discoverEndpoint, probeEndpoint } = await discovery();
-  if (named === null) return (await discoverEndpoint(realpath)).endpoint;
+  if (named === null) return discoverEndpoint(realpath);
   await rejectFile(named, "--container-runtime-endpoint");
-  return (await probeEndpoint(named)).endpoint;
+  return probeEndpoint(named);
 }
 
 /** A file refuses connections as the socket of a stopped runtime does. Throws `RuntimeError` `not-cri`. */
-export async function rejectFile(endpoint: string, flag: string): Promise<void> {
+async function rejectFile(endpoint: string, flag: string): Promise<void> {
   const found = await stat(endpoint.slice("unix://".length)).catch(() => null);
   if (found === null || found.isSocket()) return;
   const what = found.isDirectory() ? "a directory" : "a file";

@@ -1,15 +1,12 @@
 /** What commands can open: a node to read or to collect on, the state directory, the machine. */
 
-import { realpath } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
 
 import type { Config } from "../config/config.ts";
 import type { Environment } from "../config/settings.ts";
-import { knownSockets } from "../cri/runtimes.ts";
 import { Journal } from "../gc/journal.ts";
 import { type PassEnd, type PassRequest, runPass } from "../gc/pass.ts";
-import { RuntimeError } from "../model/errors.ts";
 import { toMs } from "../model/time.ts";
 import { timer, wallClock } from "../node/clock.ts";
 import { directoryFact, walkDirectories } from "../node/directories.ts";
@@ -24,12 +21,12 @@ import { humanDuration } from "../report/words.ts";
 import { askAgent } from "./client.ts";
 import { logOf } from "./log.ts";
 import {
+  answeringRuntime,
   connect,
   type EngineOpening,
   keepRulesOf,
   openEngine,
   openNode,
-  rejectFile,
   stateOnDisk,
 } from "./node.ts";
 import { agentHolding, onRuntimeOf, type Owner, type ProcessWorld } from "./owner.ts";
@@ -161,41 +158,11 @@ function baseline({ values: { keepDir, stateDir } }: Config) {
 /** The facts for `doctor`, read without changing anything. */
 function machineOf(config: Config) {
   return {
-    sockets: () => socketFacts(config.values.containerRuntimeEndpoint),
+    /** Throws `RuntimeError`. */
+    runtime: () => answeringRuntime(config),
     directory: directoryFact,
     /** The device of the filesystem that a path is or would be on, as in `Filesystem`; `null`: unknown. */
     device: (path: string) => deviceOf(path).catch(() => null),
     kubelet: () => kubeletFact(rootDirectoryOf(config.values.rootDir)),
   };
-}
-
-export interface SocketFact {
-  readonly endpoint: string;
-  readonly answer:
-    | { readonly kind: "runtime"; readonly name: string; readonly version: string }
-    | { readonly kind: "error"; readonly message: string };
-}
-
-/** The configured socket and all existing well-known ones, each real one once. */
-async function socketFacts(named: string | null): Promise<readonly SocketFact[]> {
-  const real = new Map<string, string>();
-  for (const path of knownSockets) {
-    const target = await realpath(path).catch(() => null);
-    if (target !== null && !real.has(target)) real.set(target, path);
-  }
-  const found = Array.from(real.values(), (path) => `unix://${path}`);
-  if (named !== null) found.unshift(named);
-  return Promise.all(Array.from(new Set(found), socketFact));
-}
-
-async function socketFact(endpoint: string): Promise<SocketFact> {
-  try {
-    const { probeEndpoint } = await import("../cri/discover.ts");
-    await rejectFile(endpoint, "--container-runtime-endpoint");
-    const { name, version } = await probeEndpoint(endpoint);
-    return { endpoint, answer: { kind: "runtime", name, version } };
-  } catch (thrown) {
-    if (!(thrown instanceof RuntimeError)) throw thrown;
-    return { endpoint, answer: { kind: "error", message: thrown.message } };
-  }
 }

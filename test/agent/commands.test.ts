@@ -6,7 +6,7 @@ import { join } from "node:path";
 
 import { CommandServer } from "../../src/agent/commands.ts";
 import { type HttpProviders, serve } from "../../src/agent/http.ts";
-import { type CommandOutput, openCommand, VERSION_HEADER } from "../../src/engine/client.ts";
+import { openCommand, VERSION_HEADER } from "../../src/engine/client.ts";
 import type { CommandRequest, Owner, RunCommand } from "../../src/engine/owner.ts";
 import { plainScreen } from "../report/build.ts";
 import { until } from "../support/containerd/until.ts";
@@ -41,27 +41,28 @@ async function agent(run: RunCommand) {
   return { runDir, commands, stop, close: () => server.close() };
 }
 
-interface Asked extends Partial<CommandOutput> {
+interface Asked {
   readonly runDir: string;
   readonly argv?: readonly string[];
   readonly version?: string;
   readonly endpoint?: string;
   readonly signal?: AbortSignal;
+  readonly out?: (text: string) => void;
+  readonly err?: (text: string) => void;
 }
 
 const asked = ({ runDir, argv = ["gc"], version = VERSION, endpoint, signal, out, err }: Asked) =>
-  openCommand(
-    {
-      runDir,
-      version,
-      endpoint: endpoint ?? null,
-      argv,
-      screen: { ...plainScreen, width: 72, colour: true },
-      user: "alice",
-      signal: signal ?? new AbortController().signal,
-    },
-    { out: out ?? (() => undefined), err: err ?? (() => undefined) },
-  );
+  openCommand({
+    runDir,
+    version,
+    endpoint: endpoint ?? null,
+    argv,
+    screen: { ...plainScreen, width: 72, colour: true },
+    user: "alice",
+    signal: signal ?? new AbortController().signal,
+    stdout: out ?? (() => undefined),
+    stderr: err ?? (() => undefined),
+  });
 
 /** The same without a client that reads. */
 function unread(runDir: string) {

@@ -1,7 +1,7 @@
 /** `crigc doctor`: check what collection depends on, with advice for each problem. */
 
 import type { Config } from "../../config/config.ts";
-import type { SocketFact } from "../../engine/openers.ts";
+import type { Openers } from "../../engine/openers.ts";
 import { ConfigError, HostError, messageOf, RuntimeError } from "../../model/errors.ts";
 import type { DirectoryFact } from "../../node/directories.ts";
 import {
@@ -48,7 +48,7 @@ async function verdictsOn(context: CommandContext, config: Config): Promise<Verd
   const { open } = context;
   const { files, values, limits } = config;
   const machine = open.machine(config);
-  const socket = socketCheck(await machine.sockets(), values.containerRuntimeEndpoint);
+  const socket = await socketCheck(machine.runtime);
   const node = socket.result === "ok" ? await look(context) : null;
   const { snapshot } = node?.prepared ?? {};
   const images = snapshot?.filesystems.find(({ roles }) => roles.includes("imagefs")) ?? null;
@@ -85,23 +85,14 @@ const userCheck = (userId: number): Verdict =>
         "run as root (sudo crigc …)",
       );
 
-/** `named`: the configured endpoint, whose fact comes first; `null`: none. */
-export function socketCheck(facts: readonly SocketFact[], named: string | null): Verdict {
-  const errors = facts.flatMap(({ answer }) => (answer.kind === "error" ? [answer.message] : []));
-  if (named !== null && facts[0]?.answer.kind === "error") return failed(errors[0] ?? "");
-  const answering = facts.flatMap(({ endpoint, answer }) =>
-    answer.kind === "runtime" ? [`${endpoint} answers (${answer.name} ${answer.version})`] : [],
-  );
-  if (named === null && answering.length > 1)
-    return failed(
-      `several runtimes answer, so run and gc refuse to run: ${answering.join(" and ")}`,
-      "specify one with --container-runtime-endpoint; Docker's own containerd has no pod images",
-    );
-  if (answering.length > 0) return ok(answering.join("; also "));
-  return failed(
-    errors.join("; ") || "none of the known sockets exists",
-    "start the runtime, or specify its socket with --container-runtime-endpoint",
-  );
+async function socketCheck(runtime: ReturnType<Openers["machine"]>["runtime"]): Promise<Verdict> {
+  try {
+    const { endpoint, name, version } = await runtime();
+    return ok(`${endpoint} answers (${name} ${version})`);
+  } catch (thrown) {
+    if (!(thrown instanceof RuntimeError)) throw thrown;
+    return failed(thrown.message);
+  }
 }
 
 /** With less, the ledger, the history or a hold may not fit. */

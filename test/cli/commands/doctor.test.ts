@@ -4,8 +4,8 @@ import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { directoryCheck, socketCheck } from "../../../src/cli/commands/doctor.ts";
-import type { Openers, SocketFact } from "../../../src/engine/openers.ts";
+import { directoryCheck } from "../../../src/cli/commands/doctor.ts";
+import type { Openers } from "../../../src/engine/openers.ts";
 import { RuntimeError } from "../../../src/model/errors.ts";
 import type { DirectoryFact } from "../../../src/node/directories.ts";
 import type { Verdict } from "../../../src/report/doctor.ts";
@@ -15,9 +15,10 @@ import { scratch } from "../../support/scratch.ts";
 import { openNodeOf } from "../open-node.ts";
 import { crigc } from "../world.ts";
 
-const answering: SocketFact = {
+const answering = {
   endpoint: "unix:///run/containerd/containerd.sock",
-  answer: { kind: "runtime", name: "containerd", version: "1.7.24" },
+  name: "containerd",
+  version: "1.7.24",
 };
 
 const shown = ({ result, message, advice }: Verdict): string =>
@@ -32,7 +33,8 @@ const room: DirectoryFact = {
 };
 
 interface Machine {
-  readonly sockets?: readonly SocketFact[];
+  /** Why no runtime can be used. */
+  readonly unusable?: RuntimeError;
   readonly node?: Openers["node"];
   readonly directory?: DirectoryFact;
   readonly words?: readonly string[];
@@ -65,7 +67,10 @@ async function doctor(machine: Machine = {}) {
       state: () => read(machine.state ?? state).reader,
       keepRules: async () => ({ rules: [], problems: [] }),
       machine: () => ({
-        sockets: async () => machine.sockets ?? [answering],
+        runtime: async () => {
+          if (machine.unusable !== undefined) throw machine.unusable;
+          return answering;
+        },
         directory: () => machine.directory ?? room,
         device: async () => null,
         kubelet: () => ({ signs: [], file: null }),
@@ -85,13 +90,14 @@ const failing = (error: Error): Openers["node"] => {
     throw error;
   };
 };
-const crio = { ...answering, endpoint: "unix:///run/crio/crio.sock" };
+const several = new RuntimeError("ambiguous", "two answer");
+const none = new RuntimeError("absent", "no container runtime found");
 
 test.each<[string, number, Machine]>([
   ["that is healthy", 0, {}],
   // No call reaches a runtime.
-  ["with several runtimes", 8, { sockets: [answering, crio], node: failing(new Error("asked")) }],
-  ["with an unreadable ledger and no runtime", 8, { sockets: [], state: broken }],
+  ["with several runtimes", 8, { unusable: several, node: failing(new Error("asked")) }],
+  ["with an unreadable ledger and no runtime", 8, { unusable: none, state: broken }],
   ["whose list fails", 8, { node: failing(new RuntimeError("failed", "cannot list images: x")) }],
   ["with an invalid configuration", 8, { words: ["--image-gc-high-threshold", "101"] }],
 ])("doctor of a node %s exits %d, and has these checks", async (_, code, machine) => {
@@ -118,30 +124,6 @@ test("doctor says of the state directory whether it can be read and written, and
     "not there yet": said({ kind: "absent", creatable: true }),
     "that cannot be made": said({ kind: "absent", creatable: false }),
     "that is a file": said({ kind: "failed", message: "a file" }),
-  }).toMatchSnapshot();
-});
-
-test("doctor says which sockets answer, and whether run and gc have exactly one", () => {
-  const [A, B] = ["unix:///run/a.sock", "unix:///run/b.sock"] as const;
-  const [a, b] = [A, B].map((endpoint): SocketFact => ({ ...answering, endpoint }));
-  const message = `${A} permission denied; run as root`;
-  const silent: SocketFact = { endpoint: A, answer: { kind: "error", message } };
-  const said = (facts: readonly (SocketFact | undefined)[], named: string | null = null) =>
-    shown(
-      socketCheck(
-        facts.filter((it) => it !== undefined),
-        named,
-      ),
-    );
-  expect({
-    one: said([a]),
-    "one beside a silent one": said([silent, b]),
-    two: said([a, b]),
-    none: said([]),
-    "only a silent one": said([silent]),
-    "as configured": said([a], A),
-    "as configured, beside another one": said([a, b], A),
-    "configured and silent, beside another one": said([silent, b], A),
   }).toMatchSnapshot();
 });
 
