@@ -98,7 +98,7 @@ class AgentProcess {
 
   async #runWith(connected: Connected, signal: AbortSignal): Promise<void> {
     const { config } = this.#run;
-    const { engine, recorder, close } = await openEngine({
+    const { engine, recorder, recorded } = await openEngine({
       config,
       connected,
       self: this.#world.self,
@@ -106,7 +106,7 @@ class AgentProcess {
       journal: this.#journal.with(this.#statusServer),
       isAgent: true,
     });
-    this.#opened.defer(close);
+    this.#opened.defer(async () => void (await recorded()));
     const agent = new Agent(engine, config);
     this.#statusServer.attach({ agent, engine, recorder });
     const { journal, memory, passes } = engine;

@@ -1,7 +1,7 @@
 /** The exit codes, and which error, plan or pass ends with which. */
 
 import { blocksOf } from "../gc/pass-warnings.ts";
-import { ConfigError, HostError, RuntimeError, StoreError } from "../model/errors.ts";
+import { ConfigError, HostError, RuntimeError } from "../model/errors.ts";
 import { type ImageEnd, isFailed, outcomeItems, type Pass } from "../model/pass.ts";
 import type { ContainerPlan, ImagePlan, Plan } from "../model/plan.ts";
 import type { RemovalBlock } from "../model/reason.ts";
@@ -42,8 +42,7 @@ export function exitOf(thrown: unknown): number | null {
   if (thrown instanceof ConfigError) return exit.usage;
   if (thrown instanceof RuntimeError)
     return thrown.kind === "ambiguous" ? exit.usage : exit.runtime;
-  if (thrown instanceof HostError) return HOST_EXITS[thrown.kind] ?? exit.internal;
-  return thrown instanceof StoreError ? exit.internal : null;
+  return thrown instanceof HostError ? (HOST_EXITS[thrown.kind] ?? exit.internal) : null;
 }
 
 const HOST_EXITS: Readonly<Partial<Record<HostError["kind"], number>>> = {

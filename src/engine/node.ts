@@ -30,7 +30,7 @@ import { State } from "../state/state.ts";
 import { onRuntimeOf, type Owner, type Process } from "./owner.ts";
 
 /** How long an orderly end waits for the state directory. */
-const CLOSE_MS = 5_000;
+const PATIENCE_MS = 5_000;
 
 export interface Opening {
   readonly config: Config;
@@ -54,7 +54,7 @@ export async function openNode(opening: Opening) {
 }
 
 const ledgerOf = ({ owner, ...opening }: Opening): Ledger =>
-  owner === null ? stateOnDisk(opening).ledger() : owner.memory.current();
+  owner === null ? stateOnDisk(opening).ledger : owner.memory.current();
 
 /** The rules in force, for the life of a process. */
 export const policyOf = ({ values }: Pick<Config, "values">, isAgent: boolean): Policy =>
@@ -118,9 +118,10 @@ export async function openEngine({ connected, journal, isAgent, ...rest }: Engin
     engine,
     /** `null`: a dry run. */
     recorder,
-    /** Writes what is still to be written, for a bounded time. */
-    close: async (): Promise<void> => {
-      if (owner === null) await recorder?.state.close(AbortSignal.timeout(CLOSE_MS));
+    /** Waits a bounded time for what is still to be written. Returns the number of removals that the history lacks. */
+    recorded: async (): Promise<number> => {
+      const state = recorder?.state;
+      return (await (owner === null ? state?.close(PATIENCE_MS) : state?.flush(PATIENCE_MS))) ?? 0;
     },
   };
 }
@@ -211,12 +212,7 @@ const placesOf = ({ config: { values }, self, notify }: StateOpening) => ({
 /** For a process that holds the node. */
 async function openState(opening: StateOpening) {
   const state = await State.open(placesOf(opening));
-  const memory: LedgerMemory = {
-    current: () => state.ledger,
-    replace: (next) => state.keep(next),
-    save: () => state.save(),
-  };
-  return { memory, recorder: new Recorder(state, wallClock) };
+  return { memory: state, recorder: new Recorder(state, wallClock) };
 }
 
 /** Changes nothing. */

@@ -17,7 +17,6 @@ import { baselineStamp, readKeepFile, setBaselineStamp } from "../node/keep-file
 import { kubeletFact, rootDirectoryOf } from "../node/kubelet/pods.ts";
 import { holderWords, lockRuntime, lockState, type LockWait } from "../node/lock.ts";
 import { clean } from "../report/terminal.ts";
-import { humanDuration } from "../report/words.ts";
 import { askAgent } from "./client.ts";
 import { logOf } from "./log.ts";
 import {
@@ -112,8 +111,8 @@ async function openCollector(
     opened.use(await lockState(stateDir, wait));
     opened.use(await lockRuntime(connected.endpoint, wait));
   }
-  const { engine, recorder, close } = await openEngine({ ...opening, connected, isAgent: false });
-  opened.defer(close);
+  const { engine, recorded } = await openEngine({ ...opening, connected, isAgent: false });
+  if (owner === null) opened.defer(async () => void (await recorded()));
   const kept = opened.move();
   return {
     engine,
@@ -128,14 +127,8 @@ async function openCollector(
       };
       return await runPass(engine, whole, signal);
     },
-    /** Waits until the pass is recorded, or `patience` aborts; returns the number of removals that are not. */
-    recorded: async (patience: AbortSignal) =>
-      (await recorder?.state.settle(patience, () =>
-        journal.say(
-          "warning",
-          `waiting up to ${humanDuration(runtimeRequestTimeout)} to write the records of removals to the state directory; Ctrl-C ends the wait`,
-        ),
-      )) ?? 0,
+    /** After the last pass. */
+    recorded,
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
 }

@@ -26,14 +26,9 @@ type Fields = Readonly<Record<string, Codec<any>>>;
 /** The record that these fields declare. */
 export type RecordOf<F> = { readonly [Name in keyof F]: Of<F[Name]> };
 
-/** A document that crigc cannot have written, with the path to the invalid field. */
+/** A document that crigc cannot have written; the message begins with the path to the invalid field. */
 export class FieldError extends Error {
   override readonly name = "FieldError";
-  readonly path: readonly string[];
-  constructor(message: string, path: readonly string[] = []) {
-    super(message);
-    this.path = path;
-  }
 }
 
 const WORDS_MAX = 120;
@@ -50,10 +45,7 @@ function codec<Value>(
       const [{ message: whole, path = [] }] = result.issues;
       // It may quote a value of any length.
       const message = whole.length > WORDS_MAX ? `${whole.slice(0, WORDS_MAX)}…` : whole;
-      throw new FieldError(
-        message,
-        path.map(({ key }) => String(key)),
-      );
+      throw new FieldError([...path.map(({ key }) => String(key)), message].join(": "));
     },
     write,
   };

@@ -103,12 +103,5 @@ export const configIssue = (source: string, text: string, message: string): Conf
 export const usageError = (source: string, text: string, message: string): ConfigError =>
   new ConfigError([configIssue(source, text, message)]);
 
-/** `write`: nothing can be read or written. */
-export type StoreErrorKind = "corrupt" | "full" | "write";
-
-export class StoreError extends KindError<StoreErrorKind> {
-  override readonly name = "StoreError";
-}
-
 export const messageOf = (thrown: unknown): string =>
   thrown instanceof Error ? thrown.message : String(thrown);

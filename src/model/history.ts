@@ -23,7 +23,14 @@ import {
 } from "./codec.ts";
 import { passId } from "./ids.ts";
 import type { Signal } from "./limits.ts";
-import type { ContainerOutcome, ImageEnd, ImageResult, PassKind, RemovalResult } from "./pass.ts";
+import type {
+  ContainerOutcome,
+  Event,
+  ImageEnd,
+  ImageResult,
+  PassKind,
+  RemovalResult,
+} from "./pass.ts";
 import type { Purpose } from "./plan.ts";
 import type { ImageTrigger, Subject } from "./reason.ts";
 import type { Instant } from "./time.ts";
@@ -82,6 +89,15 @@ export const passRow = record({
   capacityBytes: nullable(bytes),
 });
 export type PassRow = Of<typeof passRow>;
+
+/** All that the history keeps, the oldest first. */
+export interface History {
+  readonly passes: readonly PassRow[];
+  readonly removals: readonly Removal[];
+  readonly events: readonly Event[];
+  /** Images that came back after they were removed, by when they did. */
+  readonly returned: readonly Regret[];
+}
 
 /** An image that came back after it was removed, under the same ID or one of its names. */
 export interface Regret extends Pick<

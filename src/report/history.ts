@@ -1,7 +1,6 @@
 /** Document `History` and the output of `crigc history`: passes with their removals, warnings, images that came back. */
 
-import type { PassRow, Regret, Removal } from "../model/history.ts";
-import type { Event } from "../model/pass.ts";
+import type { History, PassRow, Removal } from "../model/history.ts";
 import type { Subject } from "../model/reason.ts";
 import { since, toMs, toRfc3339 } from "../model/time.ts";
 import { compared } from "../model/values.ts";
@@ -22,18 +21,9 @@ import {
   shortId,
 } from "./words.ts";
 
-export interface HistoryReport {
-  /** The oldest first. */
-  readonly passes: readonly PassRow[];
-  readonly removals: readonly Removal[];
-  readonly events: readonly Event[];
-  /** Images that came back after they were removed. */
-  readonly returned: readonly Regret[];
-}
-
 export type HistoryDocument = ReturnType<typeof historyDocument>;
 
-export const historyDocument = ({ passes, removals, events, returned }: HistoryReport) =>
+export const historyDocument = ({ passes, removals, events, returned }: History) =>
   document("History", {
     passes: passes.map(passRowJson),
     removals: removals.map(removalJson),

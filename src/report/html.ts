@@ -1,10 +1,11 @@
 /** The page of `crigc report`: what `plan`, `df` and `history` print, as HTML. Every value is cleaned and escaped. */
 
+import type { History } from "../model/history.ts";
 import type { Plan } from "../model/plan.ts";
 import type { RuntimeInfo } from "../model/snapshot.ts";
 import { type Instant, toRfc3339 } from "../model/time.ts";
 import { imageUsageJson, type ImageUsageReport, shareColumns } from "./disk-usage.ts";
-import { historyDocument, type HistoryReport, printHistory } from "./history.ts";
+import { historyDocument, printHistory } from "./history.ts";
 import { planBody, printPlan } from "./plan.ts";
 import style from "./style.txt" with { type: "text" };
 import {
@@ -103,7 +104,7 @@ export interface HtmlReport {
   readonly period: { readonly from: Instant; readonly to: Instant };
   readonly node: string;
   readonly version: string;
-  readonly history: HistoryReport;
+  readonly history: History;
   readonly runtime: RuntimeInfo;
   /** The node as it is now. */
   readonly plan: Plan;

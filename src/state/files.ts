@@ -1,15 +1,14 @@
-/** The files of a state directory: whether crigc may use what is there, how it is put aside, and `ledger.json`, which is replaced whole. */
+/** The files of a state directory: which of them crigc may use, how others are put aside, and `ledger.json`, which is replaced whole. */
 
 import { closeSync, constants, fstatSync, openSync, readFileSync, renameSync } from "node:fs";
 import { mkdir, open, rename } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 
 import { count, FieldError, flag, record, text } from "../model/codec.ts";
-import { StoreError, type StoreErrorKind } from "../model/errors.ts";
 import { rowJson } from "../model/exact-json.ts";
 import { type Ledger, ledgerCodec } from "../model/ledger.ts";
 import { isMap } from "../model/values.ts";
-import { adviceOn, codeOf, isAbsent, mayExist, reasonOf } from "../node/files.ts";
+import { isAbsent, mayExist, reasonOf } from "../node/files.ts";
 
 /** Changes when a file gets a form that earlier versions of crigc cannot read. */
 export const VERSION = 1;
@@ -25,10 +24,7 @@ export interface StatePlaces {
   readonly machineId: string;
 }
 
-export const statePaths = ({
-  directory,
-  runDirectory,
-}: Pick<StatePlaces, "directory" | "runDirectory">) => ({
+export const statePaths = ({ directory, runDirectory }: StatePlaces) => ({
   ledger: join(directory, "ledger.json"),
   history: join(directory, "history.jsonl"),
   olderHistory: join(directory, "history.1.jsonl"),
@@ -36,16 +32,14 @@ export const statePaths = ({
   spareLedger: join(runDirectory, "ledger-unwritten.json"),
 });
 
-/** Why a file cannot be used. */
+/** A file that crigc cannot use, with the error that says why. */
 export interface Fault {
   readonly path: string;
-  readonly why: string;
-  /** What the user can do about it; "": crigc moves the file aside. */
-  readonly advice: string;
+  readonly thrown: unknown;
 }
 
-/** For reading; `null`: there is none. Throws if crigc must not use what has this name. */
-export function openFile(path: string, { userId }: StatePlaces): number | null {
+/** `null`: there is no file. Throws if crigc must not use what has this name. */
+export function readOwnFile(path: string, { userId }: StatePlaces): Buffer | null {
   let fd: number;
   try {
     // A pipe would never open otherwise.
@@ -54,57 +48,42 @@ export function openFile(path: string, { userId }: StatePlaces): number | null {
     if (isAbsent(thrown)) return null;
     throw thrown;
   }
-  const found = fstatSync(fd);
-  if (found.isFile() && (found.uid === userId || found.uid === 0)) return fd;
-  closeSync(fd);
-  throw new Error(found.isFile() ? `it belongs to user ${found.uid}` : "it is not a regular file");
+  try {
+    const found = fstatSync(fd);
+    if (!found.isFile()) throw new Error("it is not a regular file");
+    if (found.uid !== userId && found.uid !== 0) throw new Error(`it belongs to user ${found.uid}`);
+    return readFileSync(fd);
+  } finally {
+    closeSync(fd);
+  }
 }
 
-/** Throws if the document that begins a file is none that this crigc can use here. */
+/** Throws `FieldError` if this crigc cannot use a file that begins with this document. */
 export function checkHead(document: unknown, { machineId }: StatePlaces): void {
   const { version, machineId: writer }: Readonly<Record<string, unknown>> = isMap(document)
     ? document
     : {};
-  if (version === undefined) throw new Error("crigc did not write it");
+  if (version === undefined) throw new FieldError("crigc did not write it");
   if (version !== VERSION)
-    throw new Error(`its version is ${JSON.stringify(version)}, and this crigc uses ${VERSION}`);
+    throw new FieldError(
+      `its version is ${JSON.stringify(version)}, and this crigc uses ${VERSION}`,
+    );
   if (machineId !== "" && writer !== "" && writer !== machineId)
-    throw new Error("another machine wrote it");
+    throw new FieldError("another machine wrote it");
 }
 
-/** Returns the new name. crigc never deletes or replaces what it has put aside. Throws `StoreError`. */
-export function moveAside({ path, why }: Fault): string {
+/** Returns the new name. crigc never deletes or replaces what it has put aside. Throws if it cannot be renamed. */
+export function moveAside({ path, thrown }: Fault): string {
   try {
     let number = 1;
     while (mayExist(`${path}.aside-${number}`)) number += 1;
     renameSync(path, `${path}.aside-${number}`);
     return `${path}.aside-${number}`;
-  } catch (thrown) {
-    throw storeError(`use ${path} (${why}) or move it aside`, thrown);
+  } catch (failure) {
+    const what = `${basename(path)} can neither be used (${reasonOf(thrown)})`;
+    throw new Error(`${what} nor moved aside (${reasonOf(failure)})`, { cause: failure });
   }
 }
-
-/** A rename is on the disk once its directory is. */
-export async function syncDirectory(path: string): Promise<void> {
-  await using directory = await open(path, "r");
-  await directory.sync();
-}
-
-/** `attempt`: what failed, such as `write /var/lib/crigc/ledger.json`. */
-export function storeError(attempt: string, thrown: unknown): StoreError {
-  if (thrown instanceof StoreError) return thrown;
-  const kind = KINDS[codeOf(thrown)] ?? "write";
-  const next = adviceOn(thrown) || `; ${ADVICE[kind]}`;
-  return new StoreError(kind, `cannot ${attempt}: ${reasonOf(thrown)}${next}`, { cause: thrown });
-}
-
-const KINDS: Readonly<Record<string, StoreErrorKind>> = { ENOSPC: "full", EDQUOT: "full" };
-
-const ADVICE: Readonly<Record<StoreErrorKind, string>> = {
-  corrupt: "move it away",
-  full: "free space on the disk of the state directory",
-  write: "check that the state directory can be read and written",
-};
 
 const head = record({
   version: count,
@@ -122,24 +101,13 @@ export interface LedgerContent {
   readonly machineId: string;
 }
 
-/** `null`: there is none. Throws `StoreError` `corrupt` for what must be moved aside. */
-export function readLedger(
-  places: StatePlaces,
-  path = statePaths(places).ledger,
-): LedgerContent | null {
-  let fd: number | null = null;
-  try {
-    fd = openFile(path, places);
-    if (fd === null) return null;
-    const document: unknown = JSON.parse(readFileSync(fd, "utf8"));
-    checkHead(document, places);
-    return { ...head.read(document), ledger: ledgerCodec.read(document) };
-  } catch (thrown) {
-    const field = thrown instanceof FieldError ? thrown.path : [];
-    throw new StoreError("corrupt", [...field, reasonOf(thrown)].join(": "), { cause: thrown });
-  } finally {
-    if (fd !== null) closeSync(fd);
-  }
+/** `null`: there is none. Throws if it must be moved aside. */
+export function readLedger(path: string, places: StatePlaces): LedgerContent | null {
+  const content = readOwnFile(path, places);
+  if (content === null) return null;
+  const document: unknown = JSON.parse(content.toString());
+  checkHead(document, places);
+  return { ...head.read(document), ledger: ledgerCodec.read(document) };
 }
 
 export function ledgerText({ ledger, ...rest }: LedgerContent): string {
@@ -150,22 +118,18 @@ export function ledgerText({ ledger, ...rest }: LedgerContent): string {
   return `${rowJson(document)}\n`;
 }
 
-/** On the disk once this resolves: a reader finds the old document or this one, also after a power cut. Throws `StoreError`. */
-export async function writeLedger(places: StatePlaces, content: string): Promise<void> {
-  const path = statePaths(places).ledger;
-  try {
-    const directory = dirname(path);
-    await mkdir(directory, { recursive: true, mode: 0o700 });
-    const draft = `${path}.new`;
-    const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW;
-    {
-      await using file = await open(draft, flags | constants.O_NONBLOCK, 0o600);
-      await file.writeFile(content);
-      await file.sync();
-    }
-    await rename(draft, path);
-    await syncDirectory(directory);
-  } catch (thrown) {
-    throw storeError(`write ${path}`, thrown);
+/** On the disk once this resolves: a reader finds the old document or this one, also after a power cut. */
+export async function writeLedger(path: string, content: string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  const draft = `${path}.new`;
+  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW;
+  {
+    await using file = await open(draft, flags | constants.O_NONBLOCK, 0o600);
+    await file.writeFile(content);
+    await file.sync();
   }
+  await rename(draft, path);
+  // A rename is on the disk once its directory is.
+  await using directory = await open(dirname(path), "r");
+  await directory.sync();
 }

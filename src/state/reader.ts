@@ -1,23 +1,21 @@
-/** Reads a state directory without changing anything: the ledger as far as it can be trusted, and the history by scanning it. */
+/** Reads a state directory without changing anything: the ledger as far as it can be trusted, and the history. */
 
-import { StoreError, type StoreErrorKind } from "../model/errors.ts";
-import type { PassRow, Regret, Removal } from "../model/history.ts";
-import { imageId } from "../model/ids.ts";
-import { emptyLedger, type Ledger } from "../model/ledger.ts";
-import type { Event } from "../model/pass.ts";
-import { duration, fromRfc3339, type Instant, instant, plus } from "../model/time.ts";
-import { adviceOn } from "../node/files.ts";
-import { type Fault, readLedger, statePaths, type StatePlaces, storeError } from "./files.ts";
 import {
-  headOf,
-  historyLines,
-  isImageGone,
-  rawOf,
-  type RawRecord,
-  type RecordKind,
-  type RowOf,
-  rowOf,
-} from "./history-file.ts";
+  type History,
+  type PassRow,
+  passRow,
+  type Regret,
+  type Removal,
+  removal,
+} from "../model/history.ts";
+import { type ImageId, imageId } from "../model/ids.ts";
+import { emptyLedger, type Ledger } from "../model/ledger.ts";
+import { type Event, event } from "../model/pass.ts";
+import { type Instant, plus } from "../model/time.ts";
+import { compared } from "../model/values.ts";
+import { adviceOn, reasonOf } from "../node/files.ts";
+import { type Fault, readLedger, statePaths, type StatePlaces } from "./files.ts";
+import { historyRecords, type RawRecord, rowsOf } from "./history-file.ts";
 
 export interface FoundState {
   readonly ledger: Ledger;
@@ -35,36 +33,28 @@ export function readState(places: StatePlaces, isOwner: boolean): FoundState {
   const faults: Fault[] = [];
   const [stored = null, spare = null] = [paths.ledger, paths.spareLedger].map((path) => {
     try {
-      return readLedger(places, path);
+      return readLedger(path, places);
     } catch (thrown) {
-      if (!(thrown instanceof StoreError)) throw thrown;
-      faults.push({ path, why: thrown.message, advice: adviceOn(thrown.cause) });
+      faults.push({ path, thrown });
       return null;
     }
   });
-  const isUnbroken = faults.length === 0;
   // The spare one is there only if the disk did not take it.
   const isSpare = spare !== null && spare.ledger.totalUptime >= (stored?.ledger.totalUptime ?? 0n);
   const { ledger, closed, lastRecord } = (isSpare ? spare : stored) ?? NOTHING;
   const images = new Map(ledger.images);
   let last = 0;
-  let broken = 0;
-  for (const line of historyLines(places, (fault) => faults.push(fault))) {
-    const head = headOf(line);
-    if (head === null) {
-      broken += 1;
-      continue;
-    }
-    last = head.seq;
+  let brokenLines = 0;
+  for (const raw of historyRecords(places, (fault) => faults.push(fault))) {
+    last = raw?.seq ?? last;
+    if (raw === null) brokenLines += 1;
     // The process that wrote the ledger has reported them.
-    if (last <= lastRecord) broken = 0;
-    if (head.record !== "removal" || last <= lastRecord) continue;
-    const raw = rawOf(line);
+    else if (last <= lastRecord) brokenLines = 0;
     // If it is listed again, it has come back, and is new.
-    if (isImageGone(raw)) images.delete(imageId(String(raw["subject"])));
+    else removedImages(raw).forEach((id) => images.delete(id));
   }
   // An older copy, or one beside another history, may have missed anything; a deleted history tells nothing.
-  const isWhole = isUnbroken && closed && (last === lastRecord || last === 0);
+  const isWhole = faults.length === 0 && closed && (last === lastRecord || last === 0);
   return {
     ledger: {
       ...ledger,
@@ -73,26 +63,19 @@ export function readState(places: StatePlaces, isOwner: boolean): FoundState {
     },
     lastRecord: Math.max(last, lastRecord),
     faults,
-    brokenLines: broken,
+    brokenLines,
   };
 }
 
 const NOTHING = { ledger: emptyLedger, closed: true, lastRecord: 0 };
 
-export interface HistoryQuery {
-  readonly since?: Instant | undefined;
-  /** Absent: all that the history keeps. */
-  readonly limit?: number;
-}
+const isImageGone = ({ kind, result }: Removal): boolean =>
+  kind === "image" && result === "removed";
 
-export interface RemovalQuery extends HistoryQuery {
-  readonly kinds?: readonly Removal["kind"][] | undefined;
-  /** Codes of reasons or triggers. */
-  readonly reasons?: readonly string[] | undefined;
-  readonly results?: readonly Removal["result"][] | undefined;
-  /** Part of an ID or name, case-insensitive. */
-  readonly text?: string | undefined;
-}
+const removedImages = (raw: RawRecord): readonly ImageId[] =>
+  rowsOf("removal", removal, raw)
+    .filter(isImageGone)
+    .map(({ subject }) => imageId(subject));
 
 export interface ReaderOptions extends StatePlaces {
   readonly notify: (message: string) => void;
@@ -100,127 +83,60 @@ export interface ReaderOptions extends StatePlaces {
   readonly isOwner: boolean;
 }
 
-export type StateReader = ReturnType<typeof openReader>;
+export interface StateReader {
+  readonly ledger: Ledger;
+  /** Why a file cannot be used; `null`: all can. */
+  readonly failure: string | null;
+  /** Read anew at each call; a file that cannot be used is missing. */
+  readonly history: () => History;
+}
 
-/** What cannot be read is reported and missing. The queries throw `StoreError`, and answer with the newest first. */
-export function openReader(options: ReaderOptions) {
-  const { directory, notify, isOwner } = options;
-  const { ledger, faults } = readState(options, isOwner);
-  for (const { path, why, advice } of faults) {
-    const next = path === statePaths(options).ledger ? "; every image counts as new" : "";
-    const last = advice === "" ? "; the next crigc gc or crigc run moves the file aside" : "";
-    notify(`cannot use ${path}: ${why}${advice}${next}${last}`);
+/** What cannot be read is reported and missing. */
+export function openReader(options: ReaderOptions): StateReader {
+  const { ledger, faults } = readState(options, options.isOwner);
+  const messages = faults.map(({ path, thrown }) => {
+    const lost = ledger.observedAt === null ? "; every image counts as new" : "";
+    const next = adviceOn(thrown) || "; the next crigc gc or crigc run moves the file aside";
+    return `cannot use ${path}: ${reasonOf(thrown)}${lost}${next}`;
+  });
+  messages.forEach(options.notify);
+  return { ledger, failure: messages[0] ?? null, history: () => readHistory(options, ledger) };
+}
+
+function readHistory(places: StatePlaces, ledger: Ledger): History {
+  const passes: PassRow[] = [];
+  const removals: Removal[] = [];
+  const events: Event[] = [];
+  for (const raw of historyRecords(places, () => undefined)) {
+    if (raw === null) continue;
+    passes.push(...rowsOf("pass", passRow, raw));
+    removals.push(...rowsOf("removal", removal, raw));
+    events.push(...rowsOf("warning", event, raw));
   }
-  const failure: StoreErrorKind | null = faults.length === 0 ? null : "corrupt";
-  const raws = (kind: RecordKind, isWanted: (raw: RawRecord) => boolean): readonly RawRecord[] => {
-    const wanted: RawRecord[] = [];
-    try {
-      for (const line of historyLines(options, () => undefined)) {
-        if (headOf(line)?.record !== kind) continue;
-        const raw = rawOf(line);
-        if (isWanted(raw)) wanted.push(raw);
-      }
-      return wanted;
-    } catch (thrown) {
-      throw storeError(`read the history in ${directory}`, thrown);
-    }
-  };
-  const newest = <Kind extends RecordKind>(
-    kind: Kind,
-    query: HistoryQuery,
-    isWanted: (raw: RawRecord) => boolean = () => true,
-  ): readonly RowOf<Kind>[] =>
-    newestOf(
-      raws(kind, (raw) => isWithin(query, raw) && isWanted(raw)),
-      query,
-    ).flatMap((raw) => rowOf(kind, raw) ?? []);
-  return {
-    /** Whether a file could not be used. */
-    failure,
-    ledger: (): Ledger => ledger,
-    removals: (query: RemovalQuery): readonly Removal[] =>
-      newest("removal", query, removalFilter(query)),
-    passes: (query: HistoryQuery): readonly PassRow[] => newest("pass", query),
-    events: (query: HistoryQuery): readonly Event[] => newest("warning", query),
-    /** Images that came back, by when they did. */
-    regrets: (query: HistoryQuery): readonly Regret[] => {
-      const returned = returnedImages(raws("removal", isImageGone), ledger);
-      return newestOf(
-        returned.filter(({ at }) => isIn(query, at)),
-        query,
-      );
-    },
-  };
+  return { passes, removals, events, returned: returnedImages(removals, ledger) };
 }
 
-const isIn = ({ since }: HistoryQuery, at: Instant): boolean => since === undefined || at >= since;
-
-function isWithin(query: HistoryQuery, { at, startedAt = at }: RawRecord): boolean {
-  if (query.since === undefined) return true;
-  const time = fromRfc3339(String(startedAt));
-  return time !== null && isIn(query, time);
-}
-
-function newestOf<Row>(
-  rows: readonly Row[],
-  { limit = rows.length }: HistoryQuery,
-): readonly Row[] {
-  return rows.slice(Math.max(0, rows.length - Math.trunc(limit))).toReversed();
-}
-
-function removalFilter(query: RemovalQuery): (raw: RawRecord) => boolean {
-  const { kinds, reasons, results } = query;
-  const text = query.text?.toLowerCase();
-  const isOneOf = (words: readonly string[] | undefined, ...found: readonly unknown[]): boolean =>
-    words?.some((word) => found.includes(word)) ?? true;
-  return (raw) =>
-    isOneOf(kinds, raw["kind"]) &&
-    isOneOf(reasons, raw["reason"], raw["trigger"]) &&
-    isOneOf(results, raw["result"]) &&
-    (text === undefined || namesOf(raw).some((it) => it.toLowerCase().includes(text)));
-}
-
-/**
- * Removed images that are listed again, under their ID or one of their names, or that were removed again. In the order
- * in which they came back.
- */
-function returnedImages(removals: readonly RawRecord[], ledger: Ledger): readonly Regret[] {
-  const away = new Map<string, RawRecord>();
+/** Removed images that were seen again under their ID or one of their names, listed or removed again. */
+function returnedImages(removals: readonly Removal[], ledger: Ledger): readonly Regret[] {
+  const away = new Map<string, Removal>();
   const found: Regret[] = [];
-  const arrived = (names: readonly string[], back: () => Returned | null): void => {
-    const raw = names.map((name) => away.get(name)).find((it) => it !== undefined);
-    if (raw === undefined) return;
-    const returned = back();
-    if (returned === null || returned.at <= endOf(raw)) return;
+  const seen = (names: readonly string[], at: Instant | null, sizeBytes: bigint): void => {
+    const gone = names.map((name) => away.get(name)).find((it) => it !== undefined);
+    if (gone === undefined || at === null || at <= endOf(gone)) return;
     // Each removal counts once.
-    for (const name of namesOf(raw)) if (away.get(name) === raw) away.delete(name);
-    const removal = rowOf("removal", raw);
-    if (removal !== null) found.push({ ...removal, removedAt: removal.at, ...returned });
+    for (const name of namesOf(gone)) if (away.get(name) === gone) away.delete(name);
+    found.push({ ...gone, removedAt: gone.at, at, returnedAs: names[0] ?? "", sizeBytes });
   };
-  for (const raw of removals) {
-    const names = namesOf(raw);
-    arrived(names, () => returnedBefore(raw));
-    for (const name of names) away.set(name, raw);
+  for (const row of removals.filter(isImageGone)) {
+    seen(namesOf(row), row.firstSeenAt, row.reportedBytes ?? 0n);
+    for (const name of namesOf(row)) away.set(name, row);
   }
-  for (const [returnedAs, { firstSeenAt: at, names, sizeBytes }] of ledger.images)
-    arrived([returnedAs, ...names.split("\n")], () => ({ at, returnedAs, sizeBytes }));
-  return found.toSorted((one, other) => (one.at < other.at ? -1 : 1));
-}
-
-type Returned = Pick<Regret, "at" | "returnedAs" | "sizeBytes">;
-
-/** An image that was removed again had come back before. */
-function returnedBefore({ firstSeenAt, subject, reportedBytes }: RawRecord): Returned | null {
-  const at = fromRfc3339(String(firstSeenAt));
-  const sizeBytes = BigInt(Number(reportedBytes ?? 0));
-  return at === null ? null : { at, returnedAs: String(subject), sizeBytes };
-}
-
-function endOf({ at, tookNs }: RawRecord): Instant {
-  const start = fromRfc3339(String(at)) ?? instant(0n);
-  return typeof tookNs === "number" ? plus(start, duration(BigInt(tookNs))) : start;
+  for (const [id, { firstSeenAt, names, sizeBytes }] of ledger.images)
+    seen([id, ...names.split("\n")], firstSeenAt, sizeBytes);
+  return found.toSorted((one, other) => compared(one.at, other.at));
 }
 
 /** Its ID first. */
-const namesOf = ({ subject, names }: RawRecord): readonly string[] =>
-  [subject, ...(Array.isArray(names) ? names : [])].map(String);
+const namesOf = ({ subject, names }: Removal): readonly string[] => [subject, ...names];
+
+const endOf = ({ at, took }: Removal): Instant => (took === null ? at : plus(at, took));

@@ -1,12 +1,14 @@
 /** Makes rows of the history from passes, and records them as they go on. */
 
-import type { PassRow, Removal } from "../model/history.ts";
+import { type PassRow, passRow, type Removal, removal } from "../model/history.ts";
 import type { PassId } from "../model/ids.ts";
 import {
   type Event,
+  event,
   type ImageItem,
   type ImageResult,
   isFailed,
+  isGone,
   outcomeItems,
   type Pass,
   type PassKind,
@@ -37,9 +39,8 @@ export class Recorder {
 
   /** Before the next removal begins, so that a killed pass leaves its records. */
   done(passId: PassId, item: ImageItem | PodItem): void {
-    const context = { passId, purpose: this.#purpose, at: this.#now() };
-    const row = "candidate" in item ? imageRemoval(passId, item) : containerRemoval(context, item);
-    this.state.append({ record: "removal", row });
+    const row = "candidate" in item ? imageRow(item) : this.#podRow(item);
+    this.state.append("removal", removal.write({ ...row, passId }));
   }
 
   passEnded(pass: Pass): void {
@@ -47,122 +48,95 @@ export class Recorder {
     const end = JSON.stringify([row.imagesEnd, row.containersEnd, row.error]);
     const didSomething = row.removed + row.failed > 0 || pass.kind === "gc";
     if (didSomething || this.#ends.get(pass.kind) !== end)
-      this.state.append({ record: "pass", row });
+      this.state.append("pass", passRow.write(row));
     this.#ends.set(pass.kind, end);
-    this.state.sync();
+    this.state.save();
   }
 
   /** Every event, of a pass or of none. */
   event(row: Event): void {
-    this.state.append({ record: "warning", row });
+    this.state.append("warning", event.write(row));
+  }
+
+  #podRow(item: PodItem): Omit<Removal, "passId"> {
+    const logError = "logError" in item ? item.logError : null;
+    return {
+      firstSeenAt: null,
+      trigger: this.#purpose.kind,
+      signal: signalsOf(this.#purpose)[0] ?? null,
+      reason: item.reason.kind,
+      result: item.result.kind,
+      message: messageOf(item.result) ?? logError,
+      measuredBytes: null,
+      estimateBytes: null,
+      at: this.#now(),
+      took: null,
+      ...subjectOf(item),
+    };
   }
 }
 
-/** What a record says of a removal that told nothing more. */
-const UNKNOWN = {
-  firstSeenAt: null,
-  signal: null,
-  message: null,
-  reportedBytes: null,
-  measuredBytes: null,
-  estimateBytes: null,
-  took: null,
-} as const;
-
-export function imageRemoval(passId: PassId, item: ImageItem): Removal {
-  const { candidate, trigger, result, startedAt, took } = item;
-  const { image, estimateBytes } = candidate;
+function imageRow({
+  candidate,
+  trigger,
+  result,
+  startedAt,
+  took,
+}: ImageItem): Omit<Removal, "passId"> {
+  const { image, record, estimateBytes } = candidate;
   return {
-    ...UNKNOWN,
-    passId,
     kind: "image",
     subject: image.id,
     names: [...image.repoTags, ...image.repoDigests],
-    firstSeenAt: candidate.record.firstSeenAt,
+    firstSeenAt: record.firstSeenAt,
     trigger: trigger.kind,
     signal: trigger.kind === "pressure" ? trigger.signal : null,
     reason: trigger.kind,
     result: result.kind,
+    message: messageOf(result),
     reportedBytes: image.sizeBytes,
+    measuredBytes: result.kind === "removed" ? result.measuredBytes : null,
     estimateBytes,
     at: startedAt,
     took,
-    ...measuredOf(result),
   };
 }
 
-function measuredOf(result: ImageResult): Partial<Removal> {
-  if (result.kind === "failed") return { message: result.message };
-  if (result.kind === "skipped") return { message: result.reason.kind };
-  if (result.kind === "ghost") return {};
-  return { reportedBytes: result.reportedBytes, measuredBytes: result.measuredBytes };
+function messageOf(result: ImageResult | RemovalResult): string | null {
+  if (result.kind === "failed")
+    return "step" in result ? `${result.step}: ${result.message}` : result.message;
+  if (result.kind !== "skipped") return null;
+  return "what" in result ? result.what : result.reason.kind;
 }
 
-/** When and why something other than an image was removed; its outcome does not say. */
-export interface RemovalContext {
-  readonly passId: PassId;
-  readonly purpose: Purpose;
-  readonly at: Instant;
-}
-
-export function containerRemoval({ passId, purpose, at }: RemovalContext, item: PodItem): Removal {
-  const { reason, result } = item;
-  const removal = {
-    ...UNKNOWN,
-    passId,
-    at,
-    trigger: purpose.kind,
-    signal: signalsOf(purpose)[0] ?? null,
-    reason: reason.kind,
-    result: result.kind,
-    message: messageOf(result),
-  };
+function subjectOf(item: PodItem): Pick<Removal, "kind" | "subject" | "names" | "reportedBytes"> {
   if ("planned" in item) {
     const { id, podNamespace, podName, name } = item.planned.container;
-    return {
-      ...removal,
-      kind: "container",
-      subject: id,
-      names: [`${podNamespace}/${podName}/${name}`],
-      message: removal.message ?? item.logError,
-      reportedBytes: item.logFiles.length === 0 ? null : item.logBytes,
-    };
+    const reportedBytes = item.logFiles.length === 0 ? null : item.logBytes;
+    const names = [`${podNamespace}/${podName}/${name}`];
+    return { kind: "container", subject: id, names, reportedBytes };
   }
   if ("sandbox" in item) {
     const { id, namespace, name } = item.sandbox;
-    return { ...removal, kind: "sandbox", subject: id, names: [`${namespace}/${name}`] };
+    return { kind: "sandbox", subject: id, names: [`${namespace}/${name}`], reportedBytes: null };
   }
-  const { kind, entry, bytes } = item;
-  return { ...removal, kind, subject: entry, names: [], reportedBytes: bytes };
+  return { kind: item.kind, subject: item.entry, names: [], reportedBytes: item.bytes };
 }
 
-function messageOf(result: RemovalResult): string | null {
-  if (result.kind === "failed") return `${result.step}: ${result.message}`;
-  return result.kind === "skipped" ? result.what : null;
-}
-
-export function toPassRow(pass: Pass): PassRow {
-  const { images, containers } = pass;
-  const items = [
-    ...(images?.items ?? []),
-    ...(containers === null ? [] : outcomeItems(containers)),
-  ];
-  const results = items.map(({ result }) => result);
+function toPassRow({ images, containers, ...pass }: Pass): PassRow {
+  const ofContainers = containers === null ? [] : outcomeItems(containers);
+  const items = [...(images?.items ?? []), ...ofContainers];
   const freed = [images, containers].flatMap((half) => half?.measuredFreedBytes ?? []);
   return {
-    id: pass.id,
-    kind: pass.kind,
+    ...pass,
     purpose: pass.purpose.kind,
     signals: signalsOf(pass.purpose),
     requestedBy: pass.requestedBy ?? null,
-    startedAt: pass.startedAt,
-    endedAt: pass.endedAt,
-    dryRun: pass.dryRun,
     error: pass.error ?? images?.error ?? pass.plan.containers?.logsError ?? null,
     imagesEnd: images?.end ?? null,
     containersEnd: containers?.end ?? null,
-    removed: results.filter(({ kind }) => kind === "removed" || kind === "already-gone").length,
-    failed: results.filter(isFailed).length,
+    removed: items.filter(isGone).length,
+    failed: items.filter(({ result }) => isFailed(result)).length,
     wantedBytes: images?.wantedBytes ?? null,
     reportedFreedBytes: images?.reportedFreedBytes ?? null,
     measuredFreedBytes: freed.length === 0 ? null : freed.reduce((sum, bytes) => sum + bytes, 0n),

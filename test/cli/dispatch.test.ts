@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 
 import { exit, exitOf, exitTable } from "../../src/cli/exit.ts";
 import { homepage } from "../../src/install/deploy.ts";
-import { ConfigError, HostError, RuntimeError, StoreError } from "../../src/model/errors.ts";
+import { ConfigError, HostError, RuntimeError } from "../../src/model/errors.ts";
 import { ours } from "../config/loading.ts";
 import { scratch } from "../support/scratch.ts";
 import { crigc } from "./world.ts";
@@ -69,7 +69,6 @@ describe("exit codes", () => {
     ["a lock that cannot be opened", new HostError("refused", "x"), exit.internal],
     ["an unreadable directory", new HostError("read", "x"), exit.runtime],
     ["a file that cannot be written", new HostError("write", "x"), exit.internal],
-    ["a ledger that cannot be written", new StoreError("full", "x"), exit.internal],
     ["a bug", new TypeError("x"), null],
   ])("%s has its own exit code", (_, thrown, code) => {
     expect(exitOf(thrown)).toBe(code);

@@ -7,7 +7,6 @@ import type { Engine } from "../../src/gc/ports.ts";
 import { volatileMemory } from "../../src/gc/ports.ts";
 import { detect, observerOf, prepare, seeListed } from "../../src/gc/prepare.ts";
 import type { Ledger } from "../../src/model/ledger.ts";
-import type { LedgerMemory } from "../../src/model/ports.ts";
 import { duration, fromRfc3339, hours, instant, minutes, seconds } from "../../src/model/time.ts";
 import { Recorder } from "../../src/state/recorder.ts";
 import { State } from "../../src/state/state.ts";
@@ -147,9 +146,9 @@ class Life {
       if (this.#process === null) await this.#open();
       else await this.#act(this.#process);
       if (this.#process === null) continue;
-      expect(shownOf(this.#process.state.ledger)).toEqual(shown(this.#memory));
+      expect(shownOf(this.#process.state.current())).toEqual(shown(this.#memory));
     }
-    await this.#process?.state.close(AbortSignal.timeout(10_000));
+    await this.#process?.state.close(10_000);
     rmSync(HOME, { recursive: true });
   }
 
@@ -222,7 +221,7 @@ class Life {
         await this.#gc(process);
         break;
       case "close":
-        await state.close(AbortSignal.timeout(10_000));
+        await state.close(10_000);
         this.#saved = structuredClone(this.#memory);
         this.#end();
         break;
@@ -321,11 +320,6 @@ class Life {
     });
     await flushed(state);
     const recorder = new Recorder(state, () => this.#fake.world.wall);
-    const memory: LedgerMemory = {
-      current: () => state.ledger,
-      replace: (next) => state.keep(next),
-      save: () => state.save(),
-    };
     const { engine, world } = this.#fake;
     world.bootId = `boot-${this.#boot}`;
     this.#process = {
@@ -333,7 +327,7 @@ class Life {
       recorder,
       engine: {
         ...engine,
-        memory,
+        memory: state,
         journal: engine.journal.with(recorder),
       },
     };
@@ -341,8 +335,7 @@ class Life {
   }
 }
 
-const flushed = (state: State): Promise<number> =>
-  state.settle(AbortSignal.timeout(10_000), () => undefined);
+const flushed = (state: State): Promise<number> => state.flush(10_000);
 
 test(
   `${LIVES} lives of a node agree with the contract on first seen, last used and ages`,

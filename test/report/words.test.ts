@@ -4,16 +4,12 @@ import { expect, test } from "bun:test";
 
 import fc from "fast-check";
 
+import type { History } from "../../src/model/history.ts";
 import { containerId } from "../../src/model/ids.ts";
 import type { ImageEnd, PassKind } from "../../src/model/pass.ts";
 import { duration, durationFromMs, seconds } from "../../src/model/time.ts";
 import { breakdownWords } from "../../src/report/disk-usage.ts";
-import {
-  historyDocument,
-  type HistoryReport,
-  historyTable,
-  removalTitle,
-} from "../../src/report/history.ts";
+import { historyDocument, historyTable, removalTitle } from "../../src/report/history.ts";
 import {
   budgetShortfallWords,
   freeDiskSpaceFailedWords,
@@ -105,7 +101,7 @@ test("the words of removals, images and passes match the snapshot", () => {
   const all = { purpose: "all-unused", imagesEnd: "candidates-exhausted" } as const;
   const idle = { removed: 0 } as const;
   const later = { kind: "layer-gc" as PassKind, imagesEnd: "moon-full" as ImageEnd };
-  const words = (report: Partial<HistoryReport>): string =>
+  const words = (report: Partial<History>): string =>
     historyTable(
       historyDocument({ removals: [], events: [], returned: [], passes: [], ...report }),
       plainScreen,

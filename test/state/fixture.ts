@@ -37,7 +37,8 @@ export async function write(directory: string, opening: Opening = {}) {
   return { state, store: new Recorder(state, clock), notices, close: () => closed(state) };
 }
 
-export const closed = (state: State): Promise<void> => state.close(AbortSignal.timeout(10_000));
+/** Returns the number of removals that the history lacks. */
+export const closed = (state: State): Promise<number> => state.close(300);
 
 export function read(
   directory: string,

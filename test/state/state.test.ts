@@ -42,7 +42,7 @@ const MACHINES = ["1".repeat(32), "2".repeat(32)] as const;
 
 async function leave(directory: string, ledger: Ledger, machineId?: string): Promise<void> {
   const { state, close } = await write(directory, machineId === undefined ? {} : { machineId });
-  state.keep(ledger);
+  state.replace(ledger);
   await close();
 }
 
@@ -57,7 +57,7 @@ describe("a ledger", () => {
     const ledger = ledgerOf({ a: 1n, b: 2n });
     await leave(directory, ledger);
     const { state, notices } = await write(directory);
-    expect(state.ledger).toEqual(ledger);
+    expect(state.current()).toEqual(ledger);
     expect(notices).toEqual([]);
     expect(lstatSync(ledgerFile(directory)).mode & 0o777).toBe(0o600);
   });
@@ -67,13 +67,13 @@ describe("a ledger", () => {
     await leave(directory, ledgerOf({ a: 1n }));
     for (let crash = 0; crash < 3; crash += 1) {
       const { state } = await write(directory);
-      expect(state.ledger.ageRestartDue).toBe(crash > 0);
-      state.keep({ ...state.ledger, ageRestartDue: false });
+      expect(state.current().ageRestartDue).toBe(crash > 0);
+      state.replace({ ...state.current(), ageRestartDue: false });
       state.save();
-      await state.settle(AbortSignal.timeout(1_000), () => undefined);
+      await state.flush(300);
     }
-    expect(read(directory, { isOwner: false }).reader.ledger().ageRestartDue).toBeFalse();
-    expect(read(directory).reader.ledger().ageRestartDue).toBeTrue();
+    expect(read(directory, { isOwner: false }).reader.ledger.ageRestartDue).toBeFalse();
+    expect(read(directory).reader.ledger.ageRestartDue).toBeTrue();
   });
 
   test("restarts the minimum age if it is older than its history", async () => {
@@ -84,9 +84,9 @@ describe("a ledger", () => {
     const { store, close } = await write(directory);
     store.event({ at: now, passId: null, reason: "GhostImage", message: "one" });
     await close();
-    expect(read(directory).reader.ledger().ageRestartDue).toBeFalse();
+    expect(read(directory).reader.ledger.ageRestartDue).toBeFalse();
     cpSync(copy, ledgerFile(directory));
-    expect(read(directory).reader.ledger().ageRestartDue).toBeTrue();
+    expect(read(directory).reader.ledger.ageRestartDue).toBeTrue();
   });
 
   test("restarts the minimum age beside a history that it does not know", async () => {
@@ -94,13 +94,13 @@ describe("a ledger", () => {
     const { state, store } = await write(directory);
     for (const message of ["one", "two"])
       store.event({ at: now, passId: null, reason: "GhostImage", message });
-    state.keep(ledgerOf({ a: 1n }));
+    state.replace(ledgerOf({ a: 1n }));
     await closed(state);
     const lines = readFileSync(historyFile(directory), "utf8").split("\n");
     writeFileSync(historyFile(directory), `${lines.slice(0, 2).join("\n")}\n`);
-    expect(read(directory).reader.ledger().ageRestartDue).toBeTrue();
+    expect(read(directory).reader.ledger.ageRestartDue).toBeTrue();
     rmSync(historyFile(directory));
-    expect(read(directory).reader.ledger().ageRestartDue).toBeFalse();
+    expect(read(directory).reader.ledger.ageRestartDue).toBeFalse();
   });
 
   test("forgets images that were removed after it was written", async () => {
@@ -110,14 +110,14 @@ describe("a ledger", () => {
     store.done(passId("P"), imageItem(1, {}, id("a")));
     const failed = { result: { kind: "failed", message: "no", code: "failed" } } as const;
     store.done(passId("P"), imageItem(2, failed, id("b")));
-    await state.settle(AbortSignal.timeout(1_000), () => undefined);
+    await state.flush(300);
     // It is killed.
     const found = (await write(directory)).state;
-    expect([...found.ledger.images.keys()]).toEqual([id("b")]);
-    found.keep(ledgerOf({ a: 2_000n, b: 1n }, 3_000n));
+    expect([...found.current().images.keys()]).toEqual([id("b")]);
+    found.replace(ledgerOf({ a: 2_000n, b: 1n }, 3_000n));
     await closed(found);
     const last = (await write(directory)).state;
-    expect([...last.ledger.images.keys()]).toEqual([id("a"), id("b")]);
+    expect([...last.current().images.keys()]).toEqual([id("a"), id("b")]);
   });
 });
 
@@ -158,10 +158,10 @@ describe("a file that crigc cannot use", () => {
       spoil(ledgerFile(directory));
       const seen = read(directory);
       expect(seen.notices).toHaveLength(1);
-      expect(seen.reader.ledger()).toMatchObject({ observedAt: null });
+      expect(seen.reader.ledger).toMatchObject({ observedAt: null });
       const { state, notices, close } = await write(directory);
       expect(notices).toEqual([expect.stringContaining(`ledger.json.aside-${number}`)]);
-      expect(state.ledger.observedAt).toBeNull();
+      expect(state.current().observedAt).toBeNull();
       await close();
     }
     const aside = readdirSync(directory).filter((name) => name.includes("aside"));
@@ -180,19 +180,19 @@ describe("a file that crigc cannot use", () => {
     await next.close();
     expect(
       read(directory)
-        .reader.passes({})
-        .map((row) => row.id),
+        .reader.history()
+        .passes.map((row) => row.id),
     ).toEqual([passId("Q")]);
   });
 
   test("is moved aside if another machine wrote it, with its history", async () => {
     const directory = place();
     const { state, store, close } = await write(directory, { machineId: MACHINES[0] });
-    state.keep(ledgerOf({ a: 1n }));
+    state.replace(ledgerOf({ a: 1n }));
     store.done(passId("P"), imageItem(1));
     await close();
     const other = await write(directory, { machineId: MACHINES[1] });
-    expect(other.state.ledger).toEqual(emptyLedger);
+    expect(other.state.current()).toEqual(emptyLedger);
     expect(other.notices).toHaveLength(2);
     await other.close();
     // A machine without an ID cannot tell.
@@ -213,14 +213,14 @@ describe("the history", () => {
       writeFileSync(historyFile(directory), whole.subarray(0, cut));
       // The record is whole without its line end.
       const kept = ends.filter((end) => end > (ends[0] ?? 0) && end <= cut).length;
-      expect(read(directory).reader.removals({})).toHaveLength(kept);
+      expect(read(directory).reader.history().removals).toHaveLength(kept);
       if (cut % 16 !== 0 && cut < whole.length - 8) continue;
       const isCut = !ends.includes(cut) && !ends.includes(cut - 1);
       const next = await write(directory);
       expect(next.notices.length).toBe(isCut ? 1 : 0);
       next.store.done(passId("Q"), imageItem(9));
       await next.close();
-      expect(read(directory).reader.removals({})).toHaveLength(kept + 1);
+      expect(read(directory).reader.history().removals).toHaveLength(kept + 1);
     }
   });
 
@@ -234,7 +234,7 @@ describe("the history", () => {
     expect(next.notices).toEqual([expect.stringContaining("cut off or broken (1)")]);
     next.store.done(passId("P"), imageItem(2));
     await next.close();
-    expect(read(directory).reader.removals({})).toHaveLength(2);
+    expect(read(directory).reader.history().removals).toHaveLength(2);
   });
 
   test("goes on in a new file at 16 MiB, and keeps one before it", async () => {
@@ -243,7 +243,7 @@ describe("the history", () => {
     const message = "x".repeat(MiB);
     for (let turn = 1; turn <= 40; turn += 1) {
       store.event({ at: instant(BigInt(turn)), passId: null, reason: "GhostImage", message });
-      await state.settle(AbortSignal.timeout(5_000), () => undefined);
+      await state.flush(5_000);
     }
     await close();
     expect(readdirSync(directory).toSorted()).toEqual([
@@ -253,8 +253,8 @@ describe("the history", () => {
     ]);
     for (const name of ["history.1.jsonl", "history.jsonl"])
       expect(lstatSync(join(directory, name)).size).toBeLessThanOrEqual(HISTORY_BYTES_MAX);
-    const events = read(directory).reader.events({});
-    expect(events[0]?.at).toBe(instant(40n));
+    const events = read(directory).reader.history().events;
+    expect(events.at(-1)?.at).toBe(instant(40n));
     expect(events.length).toBeGreaterThanOrEqual(16);
     expect(new Set(events.map(({ at }) => at)).size).toBe(events.length);
   });
@@ -269,9 +269,9 @@ describe("the history", () => {
     await close();
     expect(
       read(directory)
-        .reader.passes({})
-        .map((row) => row.id),
-    ).toEqual([passId("4"), passId("1")]);
+        .reader.history()
+        .passes.map((row) => row.id),
+    ).toEqual([passId("1"), passId("4")]);
   });
 
   test("names images that came back, under their ID or a name, once each", async () => {
@@ -282,9 +282,9 @@ describe("the history", () => {
     store.done(passId("P"), containerItem("web"));
     const back = { firstSeenAt: instant(100n), names: "Registry.example/app/Web:2", sizeBytes: 7n };
     const images_ = new Map([[id("c"), aRecord(back)]]);
-    state.keep({ ...ledgerOf({}), images: images_ });
+    state.replace({ ...ledgerOf({}), images: images_ });
     await close();
-    expect(read(directory).reader.regrets({})).toMatchObject([
+    expect(read(directory).reader.history().returned).toMatchObject([
       { subject: id("b"), returnedAs: id("c"), sizeBytes: 7n, at: 100n },
     ]);
   });
@@ -311,12 +311,12 @@ describe.skipIf(diskObstacle !== null)("on a full disk", () => {
   test("records stay in memory, and are written once there is room", async () => {
     await using disk = await fullDisk();
     const { state, store, notices, close } = await write(disk.directory);
-    state.keep(ledgerOf({ a: 1n }));
-    disk.fill();
+    state.replace(ledgerOf({ a: 1n }));
     rmSync(historyFile(disk.directory), { force: true });
+    disk.fill();
     store.done(passId("P"), imageItem(1, {}, id("b")));
-    expect(await state.settle(AbortSignal.timeout(1_000), () => undefined)).toBe(1);
-    expect(state.failure).toBe("full");
+    expect(await state.flush(300)).toBe(1);
+    expect(state.failure).toEndWith("the filesystem is full; free space there");
     disk.free();
     await close();
     expect(state.failure).toBeNull();
@@ -324,7 +324,7 @@ describe.skipIf(diskObstacle !== null)("on a full disk", () => {
       expect.stringContaining("crigc tries again"),
       expect.stringContaining("is written again"),
     ]);
-    expect(read(disk.directory).reader.removals({})).toHaveLength(1);
+    expect(read(disk.directory).reader.history().removals).toHaveLength(1);
     expect(existsSync(join(disk.directory, "..", "run", "ledger-unwritten.json"))).toBeFalse();
   });
 
@@ -332,22 +332,21 @@ describe.skipIf(diskObstacle !== null)("on a full disk", () => {
     await using disk = await fullDisk();
     const runDirectory = scratch();
     await leave(disk.directory, ledgerOf({ a: 1n, b: 1n }));
-    disk.fill();
     rmSync(historyFile(disk.directory), { force: true });
+    disk.fill();
     for (const name of ["a", "b"]) {
       const { state, store, close } = await write(disk.directory, { runDirectory });
-      expect(state.ledger.ageRestartDue).toBeFalse();
-      expect([...state.ledger.images.keys()]).toContain(id(name));
+      expect(state.current().ageRestartDue).toBeFalse();
+      expect([...state.current().images.keys()]).toContain(id(name));
       store.done(passId("P"), imageItem(1, {}, id(name)));
-      state.keep({ ...ledgerOf(name === "a" ? { b: 1n } : {}, 2_000n) });
-      await close();
-      expect(state.unrecorded).toBe(1);
+      state.replace({ ...ledgerOf(name === "a" ? { b: 1n } : {}, 2_000n) });
+      expect(await close()).toBe(1);
     }
     disk.free();
     const { state, close } = await write(disk.directory, { runDirectory });
-    expect(state.ledger).toEqual(ledgerOf({}, 2_000n));
+    expect(state.current()).toEqual(ledgerOf({}, 2_000n));
     await close();
-    expect(read(disk.directory, { runDirectory }).reader.ledger()).toEqual(ledgerOf({}, 2_000n));
+    expect(read(disk.directory, { runDirectory }).reader.ledger).toEqual(ledgerOf({}, 2_000n));
     expect(existsSync(join(runDirectory, "ledger-unwritten.json"))).toBeFalse();
   });
 
@@ -357,8 +356,8 @@ describe.skipIf(diskObstacle !== null)("on a full disk", () => {
     await leave(disk.directory, ledgerOf({ a: 1n }));
     disk.fill();
     const { state } = await write(disk.directory, { runDirectory });
-    expect(state.failure).toBe("full");
-    expect(read(disk.directory, { runDirectory }).reader.ledger().ageRestartDue).toBeTrue();
+    expect(state.failure).toEndWith("the filesystem is full; free space there");
+    expect(read(disk.directory, { runDirectory }).reader.ledger.ageRestartDue).toBeTrue();
     disk.free();
     await closed(state);
   });
@@ -368,11 +367,11 @@ test("two writes at the same moment leave one whole document", async () => {
   const directory = place();
   const { state, close } = await write(directory);
   for (let turn = 0; turn < 50; turn += 1) {
-    state.keep(ledgerOf({ a: BigInt(turn) }));
+    state.replace(ledgerOf({ a: BigInt(turn) }));
     state.save();
     if (turn % 7 === 0) await Bun.sleep(1);
   }
   await close();
-  expect(read(directory).reader.ledger()).toEqual(ledgerOf({ a: 49n }));
+  expect(read(directory).reader.ledger).toEqual(ledgerOf({ a: 49n }));
   expect(read(directory).notices).toEqual([]);
 });

@@ -1,5 +1,7 @@
 // Changes the ledger of a state directory, so that a test need not wait for time to pass.
 
+import { join } from "node:path";
+
 import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
 import { type Duration, duration, seconds, totalUptime } from "../../src/model/time.ts";
 import { ledgerText, readLedger, writeLedger } from "../../src/state/files.ts";
@@ -31,10 +33,11 @@ export async function changeLedger(
     userId: process.getuid?.() ?? 0,
     machineId: "",
   };
-  const content = readLedger(places);
+  const path = join(stateDir, "ledger.json");
+  const content = readLedger(path, places);
   const before = content?.ledger ?? emptyLedger;
   await writeLedger(
-    places,
+    path,
     ledgerText({
       closed: true,
       lastRecord: 0,

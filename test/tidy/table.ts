@@ -35,18 +35,7 @@ export const folderRules: Readonly<Record<string, FolderRule>> = {
   },
   gc: { folders: ["model", "policy", "report"], packages: ["valibot"] },
   cli: {
-    folders: [
-      "model",
-      "config",
-      "policy",
-      "gc",
-      "report",
-      "state",
-      "node",
-      "install",
-      "agent",
-      "engine",
-    ],
+    folders: ["model", "config", "policy", "gc", "report", "node", "install", "agent", "engine"],
     packages: [],
   },
   install: {

@@ -63,8 +63,8 @@ export function readState(directory: string): Recorded {
     isOwner: false,
   });
   const removals = reader
-    .removals({ limit: 1_000_000, kinds: ["image"], results: ["removed", "already-gone"] })
-    .map(({ subject, at }) => ({ image: subject, atMs: Number(at / 1_000_000n) }))
-    .toReversed();
-  return { ledger: reader.ledger(), removals, notices };
+    .history()
+    .removals.filter(({ kind, result }) => kind === "image" && result === "removed")
+    .map(({ subject, at }) => ({ image: subject, atMs: Number(at / 1_000_000n) }));
+  return { ledger: reader.ledger, removals, notices };
 }

@@ -56,12 +56,7 @@ async function oneFull({ kind, known, leftBytes }: Wish): Promise<readonly strin
   });
   try {
     const stateDir = join(disk.path, "state");
-    const flags = [
-      ...nodeFlags(home, runtime, stateDir),
-      // At its end a pass waits that long for room for its records.
-      "--runtime-request-timeout=3s",
-      "--minimum-image-ttl-duration=0s",
-    ];
+    const flags = [...nodeFlags(home, runtime, stateDir), "--minimum-image-ttl-duration=0s"];
     const faults: string[] = [];
     const gc = async (what: string, exits: readonly number[] = [0]): Promise<void> => {
       const { exitCode, stderr } = await runProgram(["gc", "--all-unused", ...flags]);

@@ -98,7 +98,7 @@ async function socketCheck(runtime: ReturnType<Openers["machine"]>["runtime"]): 
 /** With less, the ledger, the history or a hold may not fit. */
 const STATE_NEEDS_BYTES = 64n << 20n;
 
-/** `failure`: why its files cannot be read, or `null`. */
+/** `failure`: which of its files cannot be used and why, or `null`. */
 export function directoryCheck({
   path,
   fact,
@@ -115,7 +115,7 @@ export function directoryCheck({
       ? ok(`${path} does not exist yet; crigc will create it`)
       : failed(`${path} does not exist and cannot be created`, elsewhere);
   if (!fact.writable) return failed(`${path} cannot be written`, elsewhere);
-  if (failure !== null) return warning(`${path} cannot be read: ${failure}`);
+  if (failure !== null) return warning(failure);
   const room = humanBytes(fact.availableBytes);
   const lacksInodes = fact.inodes > 0n && fact.inodesFree === 0n;
   if (lacksInodes || fact.availableBytes < STATE_NEEDS_BYTES)

@@ -4,7 +4,6 @@ import type { Config } from "../../config/config.ts";
 import type { OpenCollector } from "../../engine/openers.ts";
 import type { Event, Pass } from "../../model/pass.ts";
 import type { KeptImage } from "../../model/plan.ts";
-import { TIMER_MS_MAX, toMs } from "../../model/time.ts";
 import { gcDocument, gcTable } from "../../report/gc.ts";
 import { plural } from "../../report/words.ts";
 import { command, type CommandContext, DOCUMENT, operand, print } from "../command.ts";
@@ -77,7 +76,6 @@ async function pass(
   collector: OpenCollector,
   { purpose, parts }: Selected,
 ): Promise<number> {
-  const { config } = context;
   const end = await collector.pass({
     purpose,
     requestedBy: requestedBy(context),
@@ -85,10 +83,7 @@ async function pass(
     evictions: purpose.kind === "periodic",
   });
   const refused = refusals(end.pass);
-  const patience = AbortSignal.timeout(
-    Math.min(toMs(config.values.runtimeRequestTimeout), TIMER_MS_MAX),
-  );
-  const lost = await collector.recorded(AbortSignal.any([context.signal, patience]));
+  const lost = await collector.recorded();
   const told = lost === 0 ? end.pass : withLost(end.pass, lost, collector);
   await print(context, {
     document: gcDocument(told),

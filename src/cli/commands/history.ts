@@ -2,16 +2,15 @@
 
 import { parseDuration } from "../../config/units.ts";
 import { usageError } from "../../model/errors.ts";
+import type { History, Removal } from "../../model/history.ts";
 import { fromRfc3339, type Instant, instant } from "../../model/time.ts";
 import {
   historyDocument,
-  type HistoryReport,
   historyTable,
   isRemovalKind,
   removalCodes,
   removalKinds,
 } from "../../report/history.ts";
-import type { RemovalQuery, StateReader } from "../../state/reader.ts";
 import { parsed, valueOf, type ValueType } from "../args.ts";
 import { command, type Invocation, LIST, option, print, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
@@ -43,7 +42,7 @@ export const history = command({
     const store = context.open.state(context.config);
     // It has been said why; an empty answer would say that nothing was removed.
     if (store.failure !== null) return exit.internal;
-    const { report, cut } = readHistory(store, request);
+    const { report, cut } = readHistory(store.history(), request);
     if (cut) context.note(`only the newest ${request.limit} are shown; -n shows more`);
     await print(context, {
       document: historyDocument(report),
@@ -57,9 +56,15 @@ export const history = command({
   },
 });
 
-/** `limit`: passes, or removals if filtered. */
-export interface HistoryRequest extends RemovalQuery {
+export interface HistoryRequest {
+  readonly since?: Instant | undefined;
+  /** Passes, or removals if filtered. */
   readonly limit: number;
+  readonly kinds?: readonly Removal["kind"][] | undefined;
+  /** Codes of reasons or triggers. */
+  readonly reasons?: readonly string[] | undefined;
+  /** Part of an ID or name, case-insensitive. */
+  readonly text?: string | undefined;
 }
 
 /** Throws `ConfigError`. */
@@ -100,7 +105,7 @@ export const timeBefore = (now: Instant): ValueType<Instant> => ({
 });
 
 export interface HistoryRead {
-  readonly report: HistoryReport;
+  readonly report: History;
   /** Whether there is more than the limit. */
   readonly cut: boolean;
 }
@@ -108,24 +113,42 @@ export interface HistoryRead {
 const filtersRemovals = ({ kinds, reasons, text }: HistoryRequest): boolean =>
   [kinds, reasons, text].some((it) => it !== undefined);
 
-/** Passes with their removals, or removals with their passes; the oldest first. */
-export function readHistory(store: StateReader, request: HistoryRequest): HistoryRead {
-  const { since, limit } = request;
-  const query = { ...request, limit: limit + 1 };
-  const isFiltered = filtersRemovals(request);
-  const found = isFiltered ? [] : store.passes({ since, limit: limit + 1 });
-  const first = found.length > limit ? found[limit - 1]?.startedAt : since;
+/** The newest passes with their removals, or the newest matching removals with their passes. */
+export function readHistory(whole: History, request: HistoryRequest): HistoryRead {
+  const { limit, since = instant(0n) } = request;
+  const { passes, removals, events, returned } = whole;
+  if (filtersRemovals(request)) {
+    const found = removals.filter((row) => row.at >= since && isMatch(row, request));
+    const shown = found.slice(-limit);
+    const ids = new Set<string>(shown.flatMap(({ passId, subject }) => [passId, subject]));
+    const report = {
+      passes: passes.filter(({ id }) => ids.has(id)),
+      removals: shown,
+      events: [],
+      returned: returned.filter(({ at, subject }) => at >= since && ids.has(subject)),
+    };
+    return { report, cut: found.length > limit };
+  }
+  const found = passes.filter(({ startedAt }) => startedAt >= since);
+  const shown = found.slice(-limit);
+  const cut = found.length > limit;
   // Records before the first shown pass belong to passes that are not shown.
-  const removals = store.removals(isFiltered ? query : { since: first });
-  const shown = isFiltered ? removals.slice(0, limit) : removals;
-  const ids = new Set<string>(shown.flatMap(({ passId, subject }) => [passId, subject]));
-  const passes = isFiltered ? store.passes({}).filter(({ id }) => ids.has(id)) : found;
-  const returned = store.regrets({ since: first });
+  const first = (cut ? shown[0]?.startedAt : since) ?? since;
+  const isShown = ({ at }: { readonly at: Instant }): boolean => at >= first;
   const report = {
-    passes: passes.slice(0, limit).toReversed(),
-    removals: shown.toReversed(),
-    events: isFiltered ? [] : store.events({ since: first }).toReversed(),
-    returned: returned.filter(({ subject }) => !isFiltered || ids.has(subject)).toReversed(),
+    passes: shown,
+    removals: removals.filter(isShown),
+    events: events.filter(isShown),
+    returned: returned.filter(isShown),
   };
-  return { report, cut: found.length > limit || shown.length < removals.length };
+  return { report, cut };
+}
+
+function isMatch(row: Removal, { kinds, reasons, text }: HistoryRequest): boolean {
+  const part = text?.toLowerCase() ?? "";
+  return (
+    (kinds?.includes(row.kind) ?? true) &&
+    (reasons?.some((code) => code === row.reason || code === row.trigger) ?? true) &&
+    [row.subject, ...row.names].some((name) => name.toLowerCase().includes(part))
+  );
 }

@@ -80,7 +80,7 @@ export const snapshot = command({
       ...prepared,
       hostName: context.open.hostName(context.env),
       configuration: answerOf(context.config).document,
-      history: historyDocument(readHistory(store, { limit: RECENT_PASSES }).report),
+      history: historyDocument(readHistory(store.history(), { limit: RECENT_PASSES }).report),
     });
     await printPieces(context, jsonPieces(document));
   },
@@ -125,11 +125,10 @@ function removalsOf(context: CommandContext, reference: string): readonly Remova
   const store = context.open.state(context.config);
   if (store.failure !== null) return null;
   const removals = store
-    .removals({ results: ["removed", "already-gone"] })
+    .history()
+    .removals.filter(({ result }) => result === "removed" || result === "already-gone")
     .map((removal) => ({ id: removal.subject, names: removal.names, removal }));
-  const found = new Map(
-    calledSo(removals.toReversed(), reference).map(({ id, removal }) => [id, removal]),
-  );
+  const found = new Map(calledSo(removals, reference).map(({ id, removal }) => [id, removal]));
   return [...found.values()].toReversed();
 }
 

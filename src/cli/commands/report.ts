@@ -33,7 +33,7 @@ export const report = command({
       node: clean(open.hostName(context.env)),
       version: context.build.version,
       period: { from, to },
-      history: readHistory(store, { since: from, limit: PASSES_MAX }).report,
+      history: readHistory(store.history(), { since: from, limit: PASSES_MAX }).report,
       runtime: node.snapshot.runtime,
       plan: node.plan,
       usage: imageUsageReport(node),

@@ -117,7 +117,7 @@ test("doctor says of the state directory whether it can be read and written, and
   };
   expect({
     well: said({}),
-    "of a broken ledger": said({}, "corrupt"),
+    "of a broken ledger": said({}, "cannot use /var/lib/crigc/ledger.json: crigc did not write it"),
     "read-only": said({ writable: false }),
     full: said({ availableBytes: 4096n }),
     "without free inodes": said({ inodes: 100n }),

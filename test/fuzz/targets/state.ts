@@ -4,7 +4,7 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { StoreError } from "../../../src/model/errors.ts";
+import { FieldError } from "../../../src/model/codec.ts";
 import { exactJson } from "../../../src/model/exact-json.ts";
 import { emptyLedger, ledgerCodec } from "../../../src/model/ledger.ts";
 import { isMap, parsedJson } from "../../../src/model/values.ts";
@@ -100,12 +100,14 @@ const documents = nodes.map(({ ledger }) =>
   JSON.parse(ledgerText({ ledger, closed: true, lastRecord: 1, machineId: "" })),
 );
 
+const path = join(places.directory, "ledger.json");
+
 const ledger = textTarget("ledger", jsonOf(documents, ourFields), (text) => {
-  writeFileSync(join(places.directory, "ledger.json"), text);
-  const content = refusedOr(() => readLedger(places), StoreError);
+  writeFileSync(path, text);
+  const content = refusedOr(() => readLedger(path, places), SyntaxError, FieldError);
   if (content === null) return;
-  writeFileSync(join(places.directory, "ledger.json"), ledgerText(content));
-  same(readLedger(places), content, "the ledger is read back");
+  writeFileSync(path, ledgerText(content));
+  same(readLedger(path, places), content, "the ledger is read back");
 });
 
 const exact = textTarget(
