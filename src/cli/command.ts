@@ -56,8 +56,6 @@ export interface Command {
   readonly callerWrites?: string;
   /** Changes the node or a file, unless `context.dryRun`. */
   readonly changes?: true;
-  /** Is about crigc itself and opens nothing. */
-  readonly ofItself?: true;
   /** Resolves to the exit code, if it is not 0; throws what `exitOf` knows. */
   readonly run: (context: CommandContext) => Promise<number | void>;
 }

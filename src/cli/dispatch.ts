@@ -11,7 +11,7 @@ import {
 import type { Environment } from "../config/settings.ts";
 import type { Openers } from "../engine/openers.ts";
 import type { RunCommand } from "../engine/owner.ts";
-import { assert, ConfigError, messageOf, usageError } from "../model/errors.ts";
+import { ConfigError, messageOf, usageError } from "../model/errors.ts";
 import { once } from "../model/values.ts";
 import { clean } from "../report/terminal.ts";
 import { parseCommandLine } from "./args.ts";
@@ -116,9 +116,8 @@ async function runHereOrInAgent(
     if (code !== null) return code;
   }
   if (agent !== undefined) rejectForAgent(line, agent);
-  const open = command.ofItself === true ? null : await world.open();
   const all = agent === undefined ? input : { ...agent, flags: [...agent.flags, ...flags] };
-  const context = contextOf({ ...world, ...invocation }, open, all);
+  const context = contextOf({ ...world, ...invocation }, await world.open(), all);
   return (await command.run(context)) ?? exit.done;
 }
 
@@ -130,10 +129,9 @@ function rejectForAgent({ command, flags }: CommandLine, agent: ConfigInput): vo
   throwIfAny(processIssues(readWritten(agent), written, flags));
 }
 
-/** `open`: `null` if the command opens nothing. */
 function contextOf(
   world: World & Invocation,
-  open: Openers | null,
+  open: Openers,
   { flags, env, reader: disk }: ConfigInput,
 ): CommandContext {
   const input = { flags, env, reader: rememberedReader(disk) };
@@ -146,10 +144,7 @@ function contextOf(
   });
   return {
     ...world,
-    get open(): Openers {
-      assert(open !== null, "a command of itself opens nothing");
-      return open;
-    },
+    open,
     env,
     serve: servedBy(world, input),
     commands,

@@ -126,9 +126,9 @@ function imageFailure(pass: Pass, images: ImageOutcome): string | null {
     return blocksOf(pass).some((kind) => ["keep-rules-invalid", "usage-unknown"].includes(kind))
       ? imagePassWords(pass)
       : null;
-  const { failure } = PASS_ENDS[images.end];
+  const { words, isFailure = false } = PASS_ENDS[images.end];
   const wantsNothing = images.end === "candidates-exhausted" && images.wantedBytes === null;
-  return failure === undefined || wantsNothing ? null : (images.error ?? failure);
+  return !isFailure || wantsNothing ? null : (images.error ?? words);
 }
 
 /** What blocked the images of a pass, from its plan on or in the middle of it. */

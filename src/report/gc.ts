@@ -206,18 +206,15 @@ function podRowsOf({ containers, sandboxes, logs }: ContainerOutcomeJson): reado
 const containerWords = (outcome: ContainerOutcomeJson, rows: readonly Row[]): string =>
   passFigureWords({ ...outcome, ...countsOf(rows), ends: [outcome.endText] });
 
-/** With the estimate, the target, and what is free. */
+/** With the target, and what is free. */
 function imageWords({ items, endText, error, ...outcome }: ImageOutcomeJson): string {
-  const { wantedBytes, reportedFreedBytes: reported, estimatedFreedBytes: estimated } = outcome;
-  const { availableBeforeBytes: before, availableAfterBytes: after, capacityBytes } = outcome;
+  const { wantedBytes, availableAfterBytes: availableBytes, capacityBytes } = outcome;
   const ends = [error === null ? endText : `${endText} (${clean(error)})`];
-  const earlier = before === null || before === after ? "" : ` (${humanBytes(before)} before)`;
   return present([
     passFigureWords({ ...outcome, ...countsOf(items), ends }),
-    reported > 0n && `about ${humanBytes(estimated)} estimated, ${humanBytes(reported)} reported`,
     wantedBytes !== null && wantedBytes > 0n && `target ${humanBytes(wantedBytes)}`,
-    after !== null &&
+    availableBytes !== null &&
       capacityBytes !== null &&
-      `disk ${spaceWords({ capacityBytes, availableBytes: after })}${earlier}`,
+      `disk ${spaceWords({ capacityBytes, availableBytes })}`,
   ]).join(", ");
 }

@@ -249,8 +249,8 @@ interface EndFacts {
   readonly outcome: PassOutcome;
   /** `plan`: the plan says whether something is missing. */
   readonly exit: 0 | 3 | 4 | "plan";
-  /** Why the pass over images counts as failed, if its error says no more; absent: it has not failed. */
-  readonly failure?: string;
+  /** The pass over images counts as failed, for its error or these words. */
+  readonly isFailure?: true;
   /** The disk of the images is no longer short of space. */
   readonly isRelieved?: true;
 }
@@ -277,7 +277,7 @@ export const PASS_ENDS: Readonly<Record<End, EndFacts>> = {
     words: "no candidates left, target not reached",
     outcome: "short",
     exit: "plan",
-    failure: "cannot free enough space",
+    isFailure: true,
   },
   futile: {
     words: "too little can be freed, so no image is removed",
@@ -289,13 +289,13 @@ export const PASS_ENDS: Readonly<Record<End, EndFacts>> = {
     words: "removals give no space back",
     outcome: "futile",
     exit: 4,
-    failure: "removals give no space back",
+    isFailure: true,
   },
   "no-room": {
     words: "the runtime has no room to record a removal",
     outcome: "short",
     exit: 4,
-    failure: "the runtime has no room to record a removal",
+    isFailure: true,
   },
   "age-removal-errors": {
     words: "cannot remove images over the maximum age, so no space was freed",
@@ -306,13 +306,13 @@ export const PASS_ENDS: Readonly<Record<End, EndFacts>> = {
     words: "invalid filesystem figures",
     outcome: "blocked",
     exit: 0,
-    failure: "invalid figures of the image filesystem",
+    isFailure: true,
   },
   "observation-failed": {
     words: "a call or a measurement failed, so the pass stopped",
     outcome: "failed",
     exit: 3,
-    failure: "a list or a measurement failed",
+    isFailure: true,
   },
   stopped: { words: "stopped on request", outcome: "stopped", exit: 4 },
   "dry-run": { words: "dry run, nothing removed", outcome: "dry-run", exit: 0 },

@@ -54,7 +54,7 @@ test.each([
 
 test.each([
   ["cannot list images: reset", "cannot list images: reset"],
-  [null, "a list or a measurement failed"],
+  [null, "a call or a measurement failed, so the pass stopped"],
 ])("an observation that failed with %p is the failure of its pass", (error, words) => {
   const images = imageOutcome({ end: "observation-failed", error, items: [] });
   expect(failureOf(pass({ images, containers: null }))).toBe(words);
@@ -74,7 +74,7 @@ test.each<[string, Partial<Pass>, string | null]>([
   [
     "too little space",
     { images: imageOutcome({ end: "candidates-exhausted" }) },
-    "cannot free enough space",
+    "no candidates left, target not reached",
   ],
   [
     "too many images",
@@ -84,7 +84,7 @@ test.each<[string, Partial<Pass>, string | null]>([
   [
     "a disk without figures",
     { images: imageOutcome({ end: "invalid-capacity", items: [] }) },
-    "invalid figures of the image filesystem",
+    "invalid filesystem figures",
   ],
   [
     "a use that became unknown",

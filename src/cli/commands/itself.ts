@@ -1,4 +1,4 @@
-/** `crigc help`, `version`, `completion` and `print`: about crigc itself; they open nothing. */
+/** `crigc help`, `version`, `completion` and `print`: about crigc itself. */
 
 import { deployFiles, homepage, licenses } from "../../install/deploy.ts";
 import { usageError } from "../../model/errors.ts";
@@ -16,7 +16,6 @@ export const help = command({
   operands: [
     operand("[COMMAND...]", "a command, flags or manual", { proposals: ["flags", "manual"] }),
   ],
-  ofItself: true,
   run: async ({ stdout, commands, build, screen, operands }) => {
     const topic = operands.join(" ");
     stdout(topic === "manual" ? manualPage(commands, build) : helpOn(topic, commands, screen));
@@ -33,7 +32,6 @@ export const completion = command({
   summary: "print a completion script for bash, zsh or fish",
   doc: "crigc install installs all three.",
   operands: [operand("SHELL", "shell to complete in", { choices: [...SCRIPTS.keys()] })],
-  ofItself: true,
   run: async ({ stdout, operands: [shell = ""] }) => {
     stdout(SCRIPTS.get(shell) ?? "");
   },
@@ -45,7 +43,6 @@ export const version = command({
   doc: "Needs no configuration or runtime.",
   options: [option("licenses", "third-party components with their licences")],
   formats: DOCUMENT,
-  ofItself: true,
   run: async (context) => {
     const { version: number, commit } = context.build;
     if (!has(context, "licenses"))
@@ -69,7 +66,6 @@ export const printFile = command({
   summary: "print a unit, manifest, alerting rules or configuration",
   doc: "The files that install writes, and those for other machines, complete and commented: save one and change it.",
   operands: [operand("NAME", "file to print", { choices: [...FILES.keys()] })],
-  ofItself: true,
   run: async ({ stdout, operands: [name = ""] }) => {
     stdout(FILES.get(name) ?? "");
   },
