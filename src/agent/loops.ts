@@ -353,8 +353,6 @@ export class Loop {
   #aliveNs: bigint;
   /** Monotonic: when the next run is due. */
   #nextNs: bigint;
-  /** When the last failure that counts ended. */
-  #failedNs = 0n;
 
   constructor(options: LoopOptions) {
     this.#options = options;
@@ -411,7 +409,6 @@ export class Loop {
     status.lastEndedAt = at;
     if (error === undefined) return;
     status.lastError = error;
-    if (error !== null && !this.#isAnotherFailure()) return;
     status.consecutiveFailures = error === null ? 0 : status.consecutiveFailures + 1;
     this.#tell(error, at);
   }
@@ -432,16 +429,6 @@ export class Loop {
     this.#phase = "pausing";
     this.#nextNs = engine.timer.monotonicNs() + BigInt(Math.ceil(ms)) * NS_PER_MS;
     await engine.timer.sleep(ms, signal);
-  }
-
-  /** Whether a failure counts as one more in a row: one in each period, however often the loop runs. */
-  #isAnotherFailure(): boolean {
-    const { engine, periodMs } = this.#options;
-    const nowNs = engine.timer.monotonicNs();
-    const periodNs = BigInt(Math.ceil(periodMs)) * NS_PER_MS;
-    const isAnother = this.#status.consecutiveFailures === 0 || nowNs - this.#failedNs >= periodNs;
-    if (isAnother) this.#failedNs = nowNs;
-    return isAnother;
   }
 
   /** By the wall clock as it is now: it may have jumped since the pause began. */

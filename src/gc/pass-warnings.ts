@@ -25,27 +25,19 @@ export function imageEvents(
   outcome: ImageOutcome,
   { id: passId, now: at }: { readonly id: PassId; readonly now: Instant },
 ): readonly Event[] {
-  const ghosts = outcome.ghosts.map(
-    (image) =>
-      [
-        "GhostImage",
-        `Image ${imageName(image)} is still listed after a successful removal; its space does not count as freed`,
-      ] as const,
-  );
+  const told: Told[] = outcome.ghosts.map((image) => [
+    "GhostImage",
+    `Image ${imageName(image)} is still listed after a successful removal; its space does not count as freed`,
+  ]);
   const trouble = troubleOf(plan, outcome);
-  return [...ghosts, ...(trouble === null ? [] : [trouble])].map(([reason, message]) => ({
-    reason,
-    message,
-    at,
-    passId,
-  }));
+  if (trouble !== null) told.push(trouble);
+  return told.map(([reason, message]) => ({ reason, message, at, passId }));
 }
 
+type Told = readonly [reason: EventReason, message: string];
+
 /** What keeps a pass from freeing what it should; `null`: nothing that an operator must know. */
-function troubleOf(
-  plan: ImagePlan,
-  outcome: ImageOutcome,
-): readonly [reason: EventReason, message: string] | null {
+function troubleOf(plan: ImagePlan, outcome: ImageOutcome): Told | null {
   for (const block of plan.blocks) {
     if (block.kind === "keep-rules-invalid")
       return ["KeepRulesInvalid", capitalised(imageBlock.text(block))];
@@ -62,7 +54,7 @@ function troubleOf(
 
 /** Every candidate was tried, none failed, and a target in bytes or inodes is not reached; else `null`. */
 function shortfallWords(plan: ImagePlan, outcome: ImageOutcome): string | null {
-  const { end, items, wantedBytes, measuredFreedBytes: freedBytes } = outcome;
+  const { end, items, wantedBytes } = outcome;
   const { targets } = plan;
   if (end !== "candidates-exhausted" || items.some(({ result }) => result.kind === "failed"))
     return null;
@@ -72,18 +64,9 @@ function shortfallWords(plan: ImagePlan, outcome: ImageOutcome): string | null {
       : null;
   const budget = targets.find((target) => target.kind === "store-bytes");
   // If a disk triggers too, it matters more to an operator.
-  if (budget !== undefined && !targets.some(({ kind }) => kind === "available-bytes"))
-    return budgetShortfallWords({ ...budget, freedBytes });
-  const { capacityBytes, availableAfter } = outcome;
-  return freeDiskSpaceFailedWords(
-    {
-      capacityBytes: capacityBytes ?? 0n,
-      availableBytes: availableAfter ?? 0n,
-      wantedBytes,
-      freedBytes,
-    },
-    youngWords(plan),
-  );
+  return budget !== undefined && !targets.some(({ kind }) => kind === "available-bytes")
+    ? budgetShortfallWords(budget, outcome)
+    : freeDiskSpaceFailedWords(outcome, youngWords(plan));
 }
 
 const FUTILE =

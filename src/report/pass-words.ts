@@ -6,6 +6,7 @@ import {
   type Event,
   type ImageEnd,
   type ImageItem,
+  type ImageOutcome,
   type ImageResult,
   isFailed,
   isGone,
@@ -211,22 +212,25 @@ export const passTitle = (kind: string): string => known(PASS_TITLES, kind) ?? c
 export const eventWords = ({ reason, message }: Pick<Event, "reason" | "message">): string =>
   `${reason}: ${clean(message)}`;
 
-export interface Shortfall {
-  readonly capacityBytes: bigint;
-  readonly availableBytes: bigint;
-  readonly wantedBytes: bigint;
-  readonly freedBytes: bigint;
-}
-
 /** The text of event `FreeDiskSpaceFailed`; `kept`: `youngWords` of the plan. */
-export const freeDiskSpaceFailedWords = (it: Shortfall, kept: string): string =>
-  `The image filesystem (${humanBytes(it.capacityBytes)}) is ${usedPercent(it.capacityBytes, it.availableBytes)}% full: freed ${humanBytes(it.freedBytes)} of the ${humanBytes(it.wantedBytes)} needed; ${kept || "check what else uses the disk"}`;
+export function freeDiskSpaceFailedWords(
+  outcome: Pick<
+    ImageOutcome,
+    "measuredFreedBytes" | "wantedBytes" | "capacityBytes" | "availableAfter"
+  >,
+  kept: string,
+): string {
+  const { wantedBytes, capacityBytes, availableAfter, measuredFreedBytes: freed } = outcome;
+  const capacity = capacityBytes ?? 0n;
+  return `The image filesystem (${humanBytes(capacity)}) is ${usedPercent(capacity, availableAfter ?? 0n)}% full: freed ${humanBytes(freed)} of the ${humanBytes(wantedBytes ?? 0n)} needed; ${kept || "check what else uses the disk"}`;
+}
 
 /** The same if no disk is short of space, but the images exceed their budget. */
 export const budgetShortfallWords = (
-  it: Pick<Shortfall, "wantedBytes" | "freedBytes"> & { readonly maximumBytes: bigint },
+  { maximumBytes, wantedBytes }: Readonly<Record<"maximumBytes" | "wantedBytes", bigint>>,
+  { measuredFreedBytes: freed }: Pick<ImageOutcome, "measuredFreedBytes">,
 ): string =>
-  `Images take ${humanBytes(it.maximumBytes + it.wantedBytes)} of a budget of ${humanBytes(it.maximumBytes)}: freed ${humanBytes(it.freedBytes)} of the ${humanBytes(it.wantedBytes)} needed; the rest is in use or kept`;
+  `Images take ${humanBytes(maximumBytes + wantedBytes)} of a budget of ${humanBytes(maximumBytes)}: freed ${humanBytes(freed)} of the ${humanBytes(wantedBytes)} needed; the rest is in use or kept`;
 
 /** The text of event `InvalidDiskCapacity`; `message`: what is wrong with the figures. */
 export const invalidDiskCapacityWords = (message: string): string =>

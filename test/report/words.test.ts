@@ -46,9 +46,9 @@ import {
 test("the sentences of reasons, triggers and events match the snapshot", () => {
   const shortfall = {
     capacityBytes: 10n * GIB,
-    availableBytes: (10n * GIB) / 20n,
+    availableAfter: (10n * GIB) / 20n,
     wantedBytes: 1_610_612_736n,
-    freedBytes: 500n * MIB,
+    measuredFreedBytes: 500n * MIB,
   };
   expect([
     imageTrigger.text({ kind: "pressure", signal: "imagefs.available" }),
@@ -58,7 +58,7 @@ test("the sentences of reasons, triggers and events match the snapshot", () => {
     // 9.1-19
     freeDiskSpaceFailedWords(shortfall, ""),
     freeDiskSpaceFailedWords(shortfall, "3 images (1.0 GiB) become removable within 1m40s"),
-    budgetShortfallWords({ maximumBytes: 10n * GIB, wantedBytes: GIB, freedBytes: 500n * MIB }),
+    budgetShortfallWords({ maximumBytes: 10n * GIB, wantedBytes: GIB }, shortfall),
     invalidDiskCapacityWords("the runtime names no image filesystem"),
     breakdownWords({
       capacityBytes: 10n * GIB,
