@@ -119,7 +119,7 @@ class AgentProcess {
         progressed,
         journal: journal.with({
           done: progressed,
-          passEnded: (pass, seen) => agent.commandEnded(pass, seen),
+          passEnded: (pass, seen) => agent.passEnded(pass, seen),
         }),
         turn: (wait) => agent.turn(wait),
       });

@@ -14,6 +14,7 @@ import type { PodSourceState } from "../model/plan.ts";
 import type { RemovalBlock } from "../model/reason.ts";
 import type { MeasuredFilesystem } from "../model/reports.ts";
 import { type Instant, instantFromMs, instantToMs } from "../model/time.ts";
+import type { LockWait } from "../node/lock.ts";
 import { noPressure, type PressureVerdict } from "../policy/pressure/thresholds.ts";
 import { collectsImages } from "../policy/space.ts";
 import { type PassStatus, passStatus, pressureWords } from "../report/status.ts";
@@ -149,13 +150,7 @@ export class Agent {
   }
 
   /** For the pass of a command. Throws `HostError` `lock` after `waitMs`, and `stopped`. */
-  async turn({
-    waitMs,
-    signal,
-  }: {
-    readonly waitMs: number;
-    readonly signal: AbortSignal;
-  }): Promise<Turn> {
+  async turn({ waitMs, signal }: Pick<LockWait, "waitMs" | "signal">): Promise<Turn> {
     const { promise: over, resolve: release } = Promise.withResolvers<void>();
     const before = this.#last;
     this.#last = before.then(() => over);
@@ -171,9 +166,12 @@ export class Agent {
     throw new HostError("lock", "another pass of the agent was still running; try again");
   }
 
-  /** The pass of a command has ended. */
-  commandEnded(pass: Pass, seen: Seen | null): void {
-    this.#notePass(pass);
+  /** Of a loop or of a command. Notes nothing of its plan, which is as large as the node. */
+  passEnded(pass: Pass, seen: Seen | null): void {
+    this.#note({
+      lastPasses: new Map(this.#state.lastPasses).set(pass.kind, passStatus(pass)),
+      podSource: pass.plan.containers?.podSource ?? this.#state.podSource,
+    });
     if (seen !== null) this.#noteSeen(seen);
   }
 
@@ -213,11 +211,10 @@ export class Agent {
       return await runPass(engine, whole, signal);
     });
     if (ended === null) return null;
-    const { pass } = ended;
-    this.#notePass(pass);
+    const { pass, seen, failure } = ended;
+    this.passEnded(pass, seen);
     if (isUrgent) this.#pace.passEnded(pass);
-    if (ended.seen !== null) this.#noteSeen(ended.seen);
-    this.#noteSilence(ended.failure);
+    this.#noteSilence(failure);
     return failureOf(pass) ?? (isCutOff(pass) ? undefined : null);
   }
 
@@ -264,7 +261,7 @@ export class Agent {
 
   #tellPressure(verdict: PressureVerdict): void {
     const { journal } = this.#engine;
-    // With it ends what its passes have raised.
+    // What its passes have raised is over, too.
     if (!verdict.condition) journal.ends("pressure", "disk pressure is over");
     for (const one of pressureStatus(verdict)) {
       const key = `pressure/${one.signal} ${one.mountpoint} ${one.limit}`;
@@ -280,14 +277,6 @@ export class Agent {
 
   #noteAnswer(change: Partial<AgentState>): void {
     this.#note({ ...change, runtimeAnsweredAt: this.#now(), runtimeError: null });
-  }
-
-  /** Without its plan, which is as large as the node. */
-  #notePass(pass: Pass): void {
-    this.#note({
-      lastPasses: new Map(this.#state.lastPasses).set(pass.kind, passStatus(pass)),
-      podSource: pass.plan.containers?.podSource ?? this.#state.podSource,
-    });
   }
 
   #noteSeen(seen: Seen): void {

@@ -23,8 +23,8 @@ export async function checkPressure(
 ): Promise<PressureCheck> {
   const { disk, host } = engine.observe;
   const limits = engine.limits();
-  const failures: string[] = [];
-  const unmeasured = new Set<string>();
+  /** By device. */
+  const failures = new Map<string, string>();
   const found = await Promise.all(
     known.filesystems.map(async (before) => {
       const { unmeasured: _, ...filesystem } = before;
@@ -32,14 +32,13 @@ export async function checkPressure(
         const reading = await disk.measure(filesystem.path);
         return { ...filesystem, ...reading, measuredAt: host.clocks().wall };
       } catch (thrown) {
-        failures.push(messageOf(thrown));
-        unmeasured.add(filesystem.device);
+        failures.set(filesystem.device, messageOf(thrown));
         return { ...filesystem, ...UNMEASURED };
       }
     }),
   );
   const filesystems = found.map((it, at) =>
-    unmeasured.has(it.device) ? (known.filesystems[at] ?? it) : it,
+    failures.has(it.device) ? (known.filesystems[at] ?? it) : it,
   );
   const verdict = engine.policy.judgePressure({
     limits: limits.pressure,
@@ -47,16 +46,16 @@ export async function checkPressure(
     state: known.state,
     uptime: host.clocks().uptime,
   });
-  if (failures.length === 0) return { verdict, filesystems, failure: null };
-  const state = withStateOf(unmeasured, known.state, verdict.state);
+  if (failures.size === 0) return { verdict, filesystems, failure: null };
+  const state = withStateOf(failures, known.state, verdict.state);
   const condition = verdict.condition || state.firstMet.size > 0;
-  const failure = failures.join("; ");
+  const failure = [...failures.values()].join("; ");
   return { verdict: { ...verdict, state, condition }, filesystems, failure };
 }
 
 /** The state after a check that could not measure these devices: nothing is known to have ended there. */
 function withStateOf(
-  devices: ReadonlySet<string>,
+  devices: ReadonlyMap<string, unknown>,
   before: PressureState,
   after: PressureState,
 ): PressureState {
