@@ -6,7 +6,7 @@ import { connect, type Connected, openEngine } from "../engine/node.ts";
 import type { Owner, ProcessWorld, RunCommand } from "../engine/owner.ts";
 import { Journal } from "../gc/journal.ts";
 import { ConfigError, HostError, messageOf, RuntimeError } from "../model/errors.ts";
-import { timer, wallClock } from "../node/clock.ts";
+import { timer } from "../node/clock.ts";
 import {
   holderWords,
   isSameSocket,
@@ -31,10 +31,8 @@ export interface AgentRun {
 }
 
 /** Resolves after `run.signal` aborted and everything is written. Throws `HostError` `lock` beside another agent. */
-export async function runAgent(run: AgentRun, world: ProcessWorld): Promise<void> {
-  await using running = new AgentProcess(run, world);
-  await running.run();
-}
+export const runAgent = (run: AgentRun, world: ProcessWorld): Promise<void> =>
+  new AgentProcess(run, world).run();
 
 class AgentProcess {
   readonly #run: AgentRun;
@@ -62,33 +60,32 @@ class AgentProcess {
         return this.#owner(progressed);
       },
       stop: run.signal,
-      onError: (message) => this.#journal.say("error", message),
     });
     this.#statusServer = new StatusServer({
       commands: this.#commands,
       config: run.config,
       journal: this.#journal,
       world,
-      startedAt: wallClock(),
     });
   }
 
   async run(): Promise<void> {
     const { config, signal } = this.#run;
+    await using opened = this.#opened;
     this.#journal.say(
       0,
       `crigc ${this.#world.build.version} starting${config.values.dryRun ? ", dry run: nothing is removed" : ""}`,
     );
     for (const warning of config.warnings) this.#journal.say("warning", warning);
     this.#statusServer.listen();
-    this.#opened.defer(() => this.#statusServer.close());
+    opened.defer(() => this.#statusServer.close());
     try {
       // A second agent ends before it touches anything of the first one.
       await this.#lock((wait) => lockState(config.values.stateDir, wait));
       const connected = await this.#connected();
       if (connected === null) return;
       this.#endpoint = connected.endpoint;
-      this.#opened.defer(() => connected.runtime.close());
+      opened.defer(() => connected.runtime.close());
       await this.#lock((wait) => lockRuntime(connected.endpoint, wait));
       await this.#runWith(connected, signal);
     } catch (thrown) {
@@ -174,10 +171,6 @@ class AgentProcess {
     };
     this.#opened.use(await take({ waitMs: Infinity, signal: this.#run.signal, onHeld }));
     this.#statusServer.waits = null;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#opened.disposeAsync();
   }
 }
 

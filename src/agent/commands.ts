@@ -5,8 +5,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import * as v from "valibot";
 
 import { VERSION_HEADER } from "../engine/client.ts";
-import type { CommandRequest, Owner, RunCommand } from "../engine/owner.ts";
-import { messageOf } from "../model/errors.ts";
+import type { Owner, RunCommand } from "../engine/owner.ts";
 import { timer } from "../node/clock.ts";
 import { boundedBytes } from "../node/files.ts";
 import { type HealthCheck, plain, respond } from "./http.ts";
@@ -35,6 +34,7 @@ type CommandBody = v.InferOutput<typeof Body>;
 
 export interface CommandServerOptions {
   readonly version: string;
+  /** Must not reject. */
   readonly run: RunCommand;
   /** Whether the agent holds, or is about to hold, the runtime that a caller names; `null`: any. */
   readonly holds: (endpoint: string | null) => boolean;
@@ -42,7 +42,6 @@ export interface CommandServerOptions {
   readonly owner: (progressed: () => void) => Owner;
   /** Aborts when the agent stops. */
   readonly stop: AbortSignal;
-  readonly onError: (message: string) => void;
 }
 
 interface RunningCommand {
@@ -129,33 +128,25 @@ export class CommandServer {
     // The client waits for a sign that it was accepted.
     send({});
     const beat = setInterval(() => send({}), BEAT_MS);
-    void this.#run({
-      argv,
-      screen: { width, colour },
-      user,
-      signal: AbortSignal.any([end.signal, gone.signal, this.#options.stop]),
-      stdout: (text) => say({ out: text }),
-      stderr: (text) => say({ err: text }),
-      owner: () => this.#options.owner(progressed),
-    }).then(async (exit) => {
-      clearInterval(beat);
-      say({ exit });
-      response.end();
-      await timer.sleep(REST_MS, gone.signal);
-      response.destroy();
-      this.#running.delete(id);
-      resolve();
-    });
-  }
-
-  async #run(request: CommandRequest): Promise<number> {
-    try {
-      return await this.#options.run(request);
-    } catch (thrown) {
-      this.#options.onError(`a command failed: ${messageOf(thrown)}`);
-      request.stderr(`crigc: internal error: ${messageOf(thrown)}\n`);
-      return 1;
-    }
+    void this.#options
+      .run({
+        argv,
+        screen: { width, colour },
+        user,
+        signal: AbortSignal.any([end.signal, gone.signal, this.#options.stop]),
+        stdout: (text) => say({ out: text }),
+        stderr: (text) => say({ err: text }),
+        owner: () => this.#options.owner(progressed),
+      })
+      .then(async (exit) => {
+        clearInterval(beat);
+        say({ exit });
+        response.end();
+        await timer.sleep(REST_MS, gone.signal);
+        response.destroy();
+        this.#running.delete(id);
+        resolve();
+      });
   }
 }
 

@@ -35,16 +35,13 @@ export type Value = number | bigint | boolean | null;
 export type Rows = readonly (readonly [labels: readonly string[], value: Value])[];
 
 export interface MetricDefinition {
-  readonly type: "counter" | "gauge" | "histogram";
+  readonly type: "counter" | "gauge";
   readonly help: string;
   readonly labels: readonly string[];
-  /** Upper bounds of a histogram, ascending; infinity is added. */
-  readonly buckets?: readonly number[];
   /** All series, read at each scrape; absent: passes and events update them. */
   readonly read?: (figures: Figures) => Rows;
 }
 
-const PASS_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
 /** Loops whose runs are passes, by kind of pass. */
 const PASS_LOOPS: readonly string[] = ["image-gc", "container-gc"];
 
@@ -52,12 +49,6 @@ const counter = (help: string, ...labels: readonly string[]): MetricDefinition =
   type: "counter",
   help,
   labels,
-});
-const histogram = (help: string, label: string, buckets: readonly number[]): MetricDefinition => ({
-  type: "histogram",
-  help,
-  labels: [label],
-  buckets,
 });
 const gauge = (help: string, ...labels: readonly string[]): MetricDefinition => ({
   type: "gauge",
@@ -91,7 +82,7 @@ export const METRICS = {
     "kind",
     "outcome",
   ),
-  crigc_pass_duration_seconds: histogram("Duration of passes.", "kind", PASS_SECONDS),
+  crigc_pass_duration_seconds_total: counter("Time that passes took.", "kind"),
   crigc_pass_last_success_timestamp_seconds: gauge(
     "When the last pass without failure ended.",
     "kind",
@@ -171,9 +162,6 @@ export type MetricName = keyof typeof METRICS;
 interface Series {
   readonly labels: readonly string[];
   value: number;
-  /** Of a histogram: observations up to each bound, and their sum. */
-  readonly counts: number[];
-  sum: number;
 }
 
 export class MetricRegistry {
@@ -193,15 +181,6 @@ export class MetricRegistry {
     for (const [labels, value] of rows) if (value !== null) this.set(name, value, labels);
   }
 
-  observe(name: MetricName, value: number, labels: readonly string[] = []): void {
-    const series = this.#series(name, labels);
-    (definitionOf(name).buckets ?? []).forEach((bound, index) => {
-      if (value <= bound) series.counts[index] = (series.counts[index] ?? 0) + 1;
-    });
-    series.value += 1;
-    series.sum += value;
-  }
-
   /** Text exposition format 0.0.4. */
   text(): string {
     return METRIC_NAMES.map((name) => this.#textOf(name)).join("");
@@ -215,8 +194,7 @@ export class MetricRegistry {
     const key = labels.join("\0");
     const known = metric.get(key);
     if (known !== undefined) return known;
-    const counts = (definitionOf(name).buckets ?? []).map(() => 0);
-    const fresh: Series = { labels, value: 0, counts, sum: 0 };
+    const fresh: Series = { labels, value: 0 };
     metric.set(key, fresh);
     return fresh;
   }
@@ -229,11 +207,7 @@ export class MetricRegistry {
     return [
       `# HELP ${name} ${help.replaceAll("\\", "\\\\")}\n`,
       `# TYPE ${name} ${type}\n`,
-      ...series.map(([, it]) =>
-        type === "histogram"
-          ? histogramText(name, it)
-          : `${name}${labelText(labels, it.labels)} ${it.value}\n`,
-      ),
+      ...series.map(([, it]) => `${name}${labelText(labels, it.labels)} ${it.value}\n`),
     ].join("");
   }
 }
@@ -242,19 +216,6 @@ const METRIC_NAMES = Object.keys(METRICS).filter((name): name is MetricName =>
   Object.hasOwn(METRICS, name),
 );
 const definitionOf = (name: MetricName): MetricDefinition => METRICS[name];
-
-function histogramText(name: MetricName, { labels, value, counts, sum }: Series): string {
-  const { labels: names, buckets = [] } = definitionOf(name);
-  const bucket = (bound: string, count: number): string =>
-    `${name}_bucket${labelText([...names, "le"], [...labels, bound])} ${count}\n`;
-  const own = labelText(names, labels);
-  return [
-    ...buckets.map((bound, index) => bucket(String(bound), counts[index] ?? 0)),
-    bucket("+Inf", value),
-    `${name}_sum${own} ${sum}\n`,
-    `${name}_count${own} ${value}\n`,
-  ].join("");
-}
 
 function labelText(names: readonly string[], values: readonly string[]): string {
   if (names.length === 0) return "";
@@ -287,7 +248,7 @@ export class Metrics {
     this.#plan = plan.images ?? this.#plan;
     registry.add("crigc_passes_total", 1, [kind, outcome]);
     const tookMs = toMs(since(pass.endedAt, pass.startedAt));
-    registry.observe("crigc_pass_duration_seconds", tookMs / 1000, [kind]);
+    registry.add("crigc_pass_duration_seconds_total", tookMs / 1000, [kind]);
     if (outcome !== "failed")
       registry.set("crigc_pass_last_success_timestamp_seconds", endedAt, [kind]);
     registry.set("crigc_pass_consecutive_failures", failures, [kind]);

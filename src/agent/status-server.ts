@@ -8,7 +8,7 @@ import type { Journal } from "../gc/journal.ts";
 import type { Engine } from "../gc/ports.ts";
 import { HostError, RuntimeError } from "../model/errors.ts";
 import type { Event, Pass } from "../model/pass.ts";
-import { type Duration, type Instant, toMs, uptimeSince } from "../model/time.ts";
+import { type Duration, toMs, uptimeSince } from "../model/time.ts";
 import { hostAndPort } from "../model/values.ts";
 import { readClocks, wallClock } from "../node/clock.ts";
 import { prepare } from "../node/files.ts";
@@ -34,11 +34,11 @@ export interface StatusServerOptions {
   readonly config: Config;
   readonly journal: Journal;
   readonly world: ProcessWorld;
-  readonly startedAt: Instant;
 }
 
 export class StatusServer implements HttpProviders {
   readonly #options: StatusServerOptions;
+  readonly #startedAt = wallClock();
   readonly #metrics = new Metrics();
   readonly #closed = new AbortController();
   #listeners: Promise<void>[] = [];
@@ -103,14 +103,21 @@ export class StatusServer implements HttpProviders {
     ];
   }
 
+  /** Ready once the runtime answered and the ledger is loaded, even if only in memory. */
   readiness(): readonly HealthCheck[] {
     const { waits } = this;
-    const held = waits instanceof HostError ? [{ name: "node", problem: waits.message }] : [];
-    return [...held, ...readinessOf(this.#attached?.agent.state() ?? null, this.#connectError())];
+    const { runtimeError, runtimeAnsweredAt } = this.status();
+    const unasked = runtimeAnsweredAt === null ? "not contacted yet" : null;
+    return [
+      ...(waits instanceof HostError ? [{ name: "node", problem: waits.message }] : []),
+      { name: "runtime", problem: runtimeError ?? unasked },
+      { name: "ledger", problem: this.#attached === null ? "not loaded yet" : null },
+    ];
   }
 
   status(): StatusReport {
-    const { world, config, startedAt } = this.#options;
+    const { world, config } = this.#options;
+    const { waits } = this;
     const attached = this.#attached;
     const state = attached?.agent.state() ?? emptyState;
     const { seen, images, pressure } = state;
@@ -118,10 +125,10 @@ export class StatusServer implements HttpProviders {
       version: world.build.version,
       pid: world.self.pid,
       now: wallClock(),
-      startedAt,
+      startedAt: this.#startedAt,
       dryRun: config.values.dryRun,
       runtime: seen?.runtime ?? null,
-      runtimeError: state.runtimeError ?? this.#connectError(),
+      runtimeError: state.runtimeError ?? (waits instanceof RuntimeError ? waits.message : null),
       runtimeAnsweredAt: state.runtimeAnsweredAt,
       ledgerError: attached?.recorder?.state.failure ?? null,
       hold: attached?.engine.hold() ?? { kind: "none" },
@@ -138,10 +145,6 @@ export class StatusServer implements HttpProviders {
       events: this.#events,
       values: valuesOf(config),
     };
-  }
-
-  #connectError(): string | null {
-    return this.waits instanceof RuntimeError ? this.waits.message : null;
   }
 
   #filesystems(filesystems: AgentState["filesystems"]): readonly FilesystemStatus[] {
@@ -173,17 +176,4 @@ export function healthOf(state: AgentState | null, timeoutMs: number): readonly 
       const seconds = Math.round(silentMs / 1000);
       return { name, problem: `no run and no removal ended for ${seconds} s` };
     });
-}
-
-/** Ready once the runtime answered and the ledger is loaded, even if only in memory. */
-export function readinessOf(
-  state: AgentState | null,
-  connectError: string | null,
-): readonly HealthCheck[] {
-  const silent = state === null ? (connectError ?? "not contacted yet") : state.runtimeError;
-  const unasked = state !== null && state.runtimeAnsweredAt === null ? "not contacted yet" : null;
-  return [
-    { name: "runtime", problem: silent ?? unasked },
-    { name: "ledger", problem: state === null ? "not loaded yet" : null },
-  ];
 }

@@ -31,7 +31,6 @@ async function agent(run: RunCommand) {
     holds: (endpoint) => endpoint === null || endpoint === ENDPOINT,
     owner: (progressed) => ({ progressed }) as Owner,
     stop: stop.signal,
-    onError: () => undefined,
   });
   const server = await serve(
     { path: join(runDir, "crigc.sock") },

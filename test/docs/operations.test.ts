@@ -46,17 +46,9 @@ function openingOf(it: Rule): string {
   return `**${severity}** ${delay}: ${summary}.`;
 }
 
-/** Metrics that an expression names; the series of a histogram count as the histogram. */
-function metricsIn(text: string): ReadonlySet<string> {
-  const names = text.match(/(?<![\w:])crigc_[a-z_]+/g) ?? [];
-  return new Set(
-    names.map((name) => {
-      const base = name.replace(/_(?:bucket|sum|count)$/, "");
-      const known: MetricDefinition | undefined = METRICS[base as MetricName];
-      return known?.type === "histogram" ? base : name;
-    }),
-  );
-}
+/** Metrics that an expression names. */
+const metricsIn = (text: string): ReadonlySet<string> =>
+  new Set(text.match(/(?<![\w:])crigc_[a-z_]+/g) ?? []);
 
 const unknownIn = (text: string): readonly string[] =>
   Array.from(metricsIn(text)).filter((name) => !Object.hasOwn(METRICS, name));
@@ -64,9 +56,8 @@ const unknownIn = (text: string): readonly string[] =>
 /** Labels that Prometheus adds to what it scrapes, or is often told to. */
 const ADDED = ["job", "instance", "node"];
 const labelsOf = (name: string): readonly string[] => {
-  const base = name.replace(/_(?:bucket|sum|count)$/, "");
-  const metric: MetricDefinition | undefined = METRICS[base as MetricName];
-  return [...(metric?.labels ?? []), ...(base === name ? [] : ["le"])];
+  const metric: MetricDefinition | undefined = METRICS[name as MetricName];
+  return metric?.labels ?? [];
 };
 
 /** Labels in an expression, or in what is written with its result, that none of its metrics has. */
