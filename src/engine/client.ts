@@ -116,7 +116,10 @@ async function* answerOf(runDir: string, path: string, init: RequestInit): Async
     const { signal } = silence;
     const response = await fetch(`http://crigc${path}`, { ...init, unix, signal });
     if (response.status !== 200)
-      throw new Error(`${response.status}, ${(await response.text()).slice(0, 200).trim()}`);
+      throw new HostError(
+        "lock",
+        `${unix} answers ${response.status}: ${(await response.text()).trim()}`,
+      );
     const decoder = new TextDecoder();
     for await (const chunk of response.body ?? []) {
       hasBegun = true;
@@ -125,6 +128,7 @@ async function* answerOf(runDir: string, path: string, init: RequestInit): Async
       yield decoder.decode(chunk, { stream: true });
     }
   } catch (thrown) {
+    if (thrown instanceof HostError) throw thrown;
     const why = FAILURES[codeOf(thrown)] ?? reasonOf(thrown);
     const failure = hasBegun
       ? `the agent ended during the command: ${reasonOf(thrown)}; ${HISTORY}`

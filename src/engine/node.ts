@@ -103,7 +103,7 @@ export async function openEngine({ connected, journal, isAgent, ...rest }: Engin
   const { memory, recorder } = values.dryRun
     ? { memory: volatileMemory(ledgerOf(opening)), recorder: null }
     : (owner ?? (await openState(opening)));
-  const reader = { ...host.reader, keepRules: () => recordedKeepRules(config, journal) };
+  const reader = { ...host.reader, keepRules: () => keepRulesOf(config, journal) };
   const recording = { ...host, reader };
   const engine: Engine = {
     ...readEngine(opening, { runtime, host: recording, memory, isAgent }),
@@ -169,29 +169,22 @@ export function hostOf(
   };
 }
 
-/** The current keep rules. */
-export const keepRulesOf = (config: Config): ReturnType<HostReader["keepRules"]> =>
-  readKeepRules({
-    directory: config.values.keepDir,
+/** The current keep rules. `journal`: of a process that records that the directory has some, so that it notices a missing one. */
+export async function keepRulesOf(config: Config, journal: Journal | null = null) {
+  const { keep: patterns, keepDir: directory, stateDir, dryRun } = config.values;
+  const keep = await readKeepRules({
+    directory,
     isNamed: config.sources.keepDir.kind !== "default",
-    patterns: config.values.keep,
+    patterns,
     infraImages: config.limits.images.infraImages,
-    hadRules: () => hadKeepRules(config.values.stateDir, config.values.keepDir),
+    hadRules: () => hadKeepRules(stateDir, directory),
     parseFile: parseKeepFile,
     parsePattern: parseKeepPattern,
   });
-
-/** Records that the keep directory has rules, so that a missing one is noticed later. */
-async function recordedKeepRules(
-  config: Config,
-  journal: Journal,
-): ReturnType<HostReader["keepRules"]> {
-  const keep = await keepRulesOf(config);
-  const { stateDir, keepDir, dryRun } = config.values;
-  const isFromFile = keep.rules.some(({ source }) => source.startsWith(`${keepDir}/`));
-  if (dryRun || !isFromFile) return keep;
+  const isFromFile = keep.rules.some(({ source }) => source.startsWith(`${directory}/`));
+  if (journal === null || dryRun || !isFromFile) return keep;
   try {
-    setHadKeepRules(stateDir, keepDir);
+    setHadKeepRules(stateDir, directory);
     journal.ends("keep-directory", "recording the keep directory succeeded");
   } catch (thrown) {
     journal.begins("keep-directory", messageOf(thrown));

@@ -73,7 +73,7 @@ export function openersOf(world: ProcessWorld, owner: Owner | null = null) {
       release: () => releaseHold(stateDir),
     }),
     /** The keep rules as a pass would read them now, without a runtime. Does not reject for invalid rules. */
-    keepRules: keepRulesOf,
+    keepRules: (config: Config) => keepRulesOf(config),
     baseline,
     /** Atomic. Throws `HostError` `write`. */
     writeFile: writeAnswerFile,

@@ -234,7 +234,7 @@ test("a caller runs a command itself if no agent listens, or the agent does not 
 
 test.each([
   ["answers something else", () => new Response("hello\n"), "is not the socket of a crigc agent"],
-  ["knows no commands", () => new Response("what?\n", { status: 404 }), "404, what?"],
+  ["knows no commands", () => new Response("what?\n", { status: 404 }), "answers 404: what?"],
 ])("a caller does nothing beside a program that %s", async (_, answer, message) => {
   const runDir = scratch();
   const server = Bun.serve({ unix: join(runDir, "crigc.sock"), fetch: answer });

@@ -259,7 +259,7 @@ describe("a request to the agent", () => {
     [
       "the answer of another program",
       other((socket) => socket.end("HTTP/1.0 418 x\r\n\r\nteapot")),
-      ": 418, teapot",
+      "answers 418: teapot",
     ],
   ];
   test.each(failures)("reports %s", async (_, prepare, expected) => {
