@@ -140,15 +140,12 @@ export const uint32 = integer(0, (it) => Number(BigInt.asUintN(32, it)));
 export const int64 = integer(0n, (it) => BigInt.asIntN(64, it));
 export const uint64 = integer(0n, (it) => it);
 
-/** Seven bits a byte, lowest first; those of seven bytes are a number exactly. */
+/** Seven bits a byte, lowest first. */
 function integerIn(bytes: Buffer, { start, end }: Span): bigint {
-  const bits = (from: number, to: number): number => {
-    let value = 0;
-    for (let at = to - 1; at >= from; at -= 1) value = value * 128 + ((bytes[at] ?? 0) & 0x7f);
-    return value;
-  };
-  if (end - start <= 7) return BigInt(bits(start, end));
-  return BigInt.asUintN(64, BigInt(bits(start, start + 7)) | (BigInt(bits(start + 7, end)) << 49n));
+  let value = 0n;
+  for (let at = end - 1; at >= start; at -= 1)
+    value = (value << 7n) | BigInt((bytes[at] ?? 0) & 0x7f);
+  return BigInt.asUintN(64, value);
 }
 
 /** Every list has its entries in the field with this number, and no other field. */
@@ -189,11 +186,9 @@ function readField(bytes: Buffer, at: number, messageEnd: number): void {
 
 /** A tag or a length, at most 32 bits; `field.start` is then after it. */
 function readLength(bytes: Buffer, at: number, messageEnd: number): number {
-  const first = byteAt(bytes, at, messageEnd);
-  field.start = at + 1;
-  if (first < 0x80) return first;
-  let value = first & 0x7f;
-  for (let factor = 128; factor < 2 ** 35; factor *= 128) {
+  field.start = at;
+  let value = 0;
+  for (let factor = 1; factor < 2 ** 35; factor *= 128) {
     const byte = byteAt(bytes, field.start, messageEnd);
     field.start += 1;
     value += (byte & 0x7f) * factor;
