@@ -13,7 +13,7 @@ import {
   imageConfig,
   sandboxImagesOf,
 } from "./decode.ts";
-import { makeLists } from "./lists.ts";
+import { makeLists, type Sources } from "./lists.ts";
 import { type AnswerTo, methods } from "./messages.ts";
 import { type Channel, openChannel } from "./transport.ts";
 
@@ -52,18 +52,12 @@ export function openRuntime(options: RuntimeOptions): Runtime {
   };
 }
 
-/** Two channels to two endpoints, or twice the same. */
-interface Channels {
-  readonly runtime: Channel;
-  readonly image: Channel;
-  readonly onNewEntry?: (() => void) | undefined;
-}
-
 /** The calls that read: everything observation needs, and nothing that could change the runtime. */
-export function makeReader({ runtime, image, onNewEntry }: Channels): RuntimeReader {
+export function makeReader(sources: Sources): RuntimeReader {
+  const { runtime, image } = sources;
   return {
-    info: (signal) => runtimeInfo({ runtime, image }, signal),
-    ...makeLists({ runtime, image, onNewEntry }),
+    info: (signal) => runtimeInfo(sources, signal),
+    ...makeLists(sources),
     containerDetail: (id, signal) => {
       const decode = (it: AnswerTo<"ContainerStatus">) => decodeDetail(id, it);
       const options = { about: id, signal, decode };
@@ -102,10 +96,7 @@ export function makeReader({ runtime, image, onNewEntry }: Channels): RuntimeRea
 
 type ImageStatus = AnswerTo<"ImageStatus">;
 
-async function runtimeInfo(
-  { runtime, image }: Channels,
-  signal: AbortSignal,
-): Promise<RuntimeInfo> {
+async function runtimeInfo({ runtime, image }: Sources, signal: AbortSignal): Promise<RuntimeInfo> {
   const decode = ({ info }: AnswerTo<"Status">) => sandboxImagesOf(info);
   const [version, sandboxImages] = await Promise.all([
     runtime.call(methods.Version, {}, { signal, decode: decodeVersion }),

@@ -13,53 +13,41 @@ import type { Channel } from "./transport.ts";
 
 type Lists = Pick<RuntimeReader, "listImages" | "listContainers" | "listSandboxes">;
 
-interface Sources {
+/** Two channels to two endpoints, or twice the same. */
+export interface Sources {
   readonly runtime: Channel;
   readonly image: Channel;
+  /** Called for each entry that is decoded. */
   readonly onNewEntry?: (() => void) | undefined;
 }
 
-/** An error discards what was read so far: a list is complete or an error. */
 export function makeLists({ runtime, image, onNewEntry = () => undefined }: Sources): Lists {
-  const streamed = listStreams();
-  const streamedImages = listStreams();
-  const images = listCache(image, { decode: decodeImage, onNewEntry });
-  const containers = listCache(runtime, {
-    decode: decodeContainer,
-    onNewEntry,
-    counting: latestContainers,
-  });
-  const sandboxes = listCache(runtime, {
+  const listSandboxes = makeList(runtime, {
+    stream: methods.StreamPodSandboxes,
+    whole: (ask) => ask(methods.ListPodSandbox, { filter: null }),
+    parts: splitSandboxes,
     decode: decodeSandbox,
     onNewEntry,
     counting: latestOfEach,
   });
-  const listSandboxes: Lists["listSandboxes"] = (signal) =>
-    sandboxes(
-      signal,
-      async (ask) =>
-        (await streamed(ask, methods.StreamPodSandboxes)) ??
-        (await orTooLarge(ask(methods.ListPodSandbox, { filter: null }))) ??
-        splitSandboxes(ask),
-    );
   return {
     listSandboxes,
     /** An image may be listed twice, as in the runtime's list. */
-    listImages: (signal) =>
-      images(
-        signal,
-        async (ask) =>
-          (await streamedImages(ask, methods.StreamImages)) ?? ask(methods.ListImages, {}),
-      ),
+    listImages: makeList(image, {
+      stream: methods.StreamImages,
+      whole: (ask) => ask(methods.ListImages, {}),
+      decode: decodeImage,
+      onNewEntry,
+    }),
     /** Each container once: a duplicate would push others over the limits. */
-    listContainers: (signal) =>
-      containers(
-        signal,
-        async (ask) =>
-          (await streamed(ask, methods.StreamContainers)) ??
-          (await orTooLarge(ask(methods.ListContainers, { filter: null }))) ??
-          splitContainers(ask, () => listSandboxes(signal)),
-      ),
+    listContainers: makeList(runtime, {
+      stream: methods.StreamContainers,
+      whole: (ask) => ask(methods.ListContainers, { filter: null }),
+      parts: (ask, signal) => splitContainers(ask, () => listSandboxes(signal)),
+      decode: decodeContainer,
+      onNewEntry,
+      counting: latestContainers,
+    }),
   };
 }
 
@@ -69,7 +57,12 @@ type Ask<Entry, Item> = <Request extends object>(
   request: Request,
 ) => Promise<readonly Item[]>;
 
-interface CacheOptions<Entry, Item> {
+interface ListOptions<Entry, Item> {
+  readonly stream: Method<object, Entry>;
+  /** In one response. */
+  readonly whole: (ask: Ask<Entry, Item>) => Promise<readonly Item[]>;
+  /** A list that is too large for one response; absent: it cannot be split. */
+  readonly parts?: (ask: Ask<Entry, Item>, signal: AbortSignal) => Promise<readonly Item[]>;
   readonly decode: (entry: Entry) => Item;
   readonly onNewEntry: () => void;
   /** Which of the items count; by default all. */
@@ -77,26 +70,42 @@ interface CacheOptions<Entry, Item> {
 }
 
 /**
- * Reads one list of one runtime. Entries are recognised by the SHA-256 of their bytes, because authors of pods and images
- * control parts of them: a fast hash, even one with a secret seed, proves nothing (docs/decisions/0003).
+ * One list of one runtime: complete, or an error, which discards what was read so far. Whether the runtime streams it is found
+ * out once.
  *
- * Entries that a list no longer has are dropped, unless `read` fails. Lists with the same items in any order (containerd's
- * is random) are the same array, so that results derived from a whole list can be cached by it too.
+ * Entries are recognised by the SHA-256 of their bytes, because authors of pods and images control parts of them: a fast
+ * hash, even one with a secret seed, proves nothing (docs/decisions/0003). Those that a list no longer has are dropped,
+ * unless it fails. Lists with the same items in any order (containerd's is random) are the same array, so that results
+ * derived from a whole list can be cached by it too.
  */
-export function listCache<Entry, Item extends { readonly id: string }>(
+export function makeList<Entry, Item extends { readonly id: string }>(
   channel: Pick<Channel, "list">,
-  { decode, onNewEntry, counting = (items) => items }: CacheOptions<Entry, Item>,
-) {
+  options: ListOptions<Entry, Item>,
+): (signal: AbortSignal) => Promise<readonly Item[]> {
+  const { stream, whole, parts, decode, onNewEntry, counting = (items) => items } = options;
+  let isStreamed = true;
   /** By digest. */
   let known: ReadonlyMap<string, Item> = new Map();
   let last: readonly Item[] = [];
   let itemsOfLast: ReadonlySet<Item> = new Set();
-  return async (
-    signal: AbortSignal,
-    read: (ask: Ask<Entry, Item>) => Promise<readonly Item[]>,
-  ): Promise<readonly Item[]> => {
+
+  async function read(ask: Ask<Entry, Item>, signal: AbortSignal): Promise<readonly Item[]> {
+    try {
+      if (isStreamed) return await ask(stream, {});
+    } catch (thrown) {
+      const kind = thrown instanceof RuntimeError ? thrown.kind : null;
+      if (kind === "unimplemented") isStreamed = false;
+      // One message of the stream; a list of one response has the same limit, but can be split.
+      else if (kind !== "too-large") throw thrown;
+    }
+    return parts === undefined
+      ? whole(ask)
+      : ((await orTooLarge(whole(ask))) ?? parts(ask, signal));
+  }
+
+  return async (signal) => {
     const listed = new Map<string, Item>();
-    const items = await read(async (method, request) => {
+    const ask: Ask<Entry, Item> = async (method, request) => {
       const found: Item[] = [];
       const onEntry = (bytes: Buffer): void => {
         const digest = digestOf(bytes);
@@ -110,8 +119,8 @@ export function listCache<Entry, Item extends { readonly id: string }>(
       };
       await channel.list(method, request, { signal, onEntry });
       return found;
-    });
-    const counted = counting(items);
+    };
+    const counted = counting(await read(ask, signal));
     known = listed;
     // If an ID is listed twice, the order matters.
     const isSet = byId(counted).size === counted.length;
@@ -120,27 +129,6 @@ export function listCache<Entry, Item extends { readonly id: string }>(
       counted.every((item, at) => (isSet ? itemsOfLast.has(item) : item === last[at]));
     if (!isSame) [last, itemsOfLast] = [counted, new Set(counted)];
     return last;
-  };
-}
-
-/**
- * Reads a streamed list; `null` if the service does not stream, which is found out once per service (they may differ), or if
- * one message of the stream is too large for the runtime: a list of one response has the same limit, but can be split.
- */
-function listStreams() {
-  let isSupported = true;
-  return async <Entry, Item>(
-    ask: Ask<Entry, Item>,
-    method: Method<object, Entry>,
-  ): Promise<readonly Item[] | null> => {
-    if (!isSupported) return null;
-    try {
-      return await orTooLarge(ask(method, {}));
-    } catch (thrown) {
-      if (!(thrown instanceof RuntimeError) || thrown.kind !== "unimplemented") throw thrown;
-      isSupported = false;
-      return null;
-    }
   };
 }
 

@@ -6,7 +6,7 @@ import fc from "fast-check";
 
 import { cutEntries } from "../../src/cri/codec.ts";
 import { decodeImage } from "../../src/cri/decode.ts";
-import { listCache } from "../../src/cri/lists.ts";
+import { makeList } from "../../src/cri/lists.ts";
 import { type ImageMessage, methods } from "../../src/cri/messages.ts";
 import type { Image } from "../../src/model/snapshot.ts";
 import { byId } from "../../src/model/values.ts";
@@ -121,7 +121,7 @@ const response = fc.record({
 test("a list has what its own response has, whatever failed before and is read beside it", async () => {
   const property = fc.asyncProperty(fc.array(fc.tuple(response, response)), async (rounds) => {
     let next: (typeof rounds)[number][number] | undefined;
-    const cache = listCache<ImageMessage, Image>(
+    const cache = makeList<ImageMessage, Image>(
       {
         list: async (_method, _request, { onEntry }) => {
           const { entries = [], failsAfter = null, turns = 0 } = next ?? {};
@@ -134,6 +134,8 @@ test("a list has what its own response has, whatever failed before and is read b
         },
       },
       {
+        stream: methods.StreamImages,
+        whole: (ask) => ask(methods.ListImages, {}),
         decode: decodeImage,
         onNewEntry: () => undefined,
         counting: (all) => [...byId(all).values()],
@@ -141,9 +143,7 @@ test("a list has what its own response has, whatever failed before and is read b
     );
     const list = async (answer: typeof next): Promise<void> => {
       next = answer;
-      const items = await cache(new AbortController().signal, (ask) =>
-        ask(methods.ListImages, {}),
-      ).catch(() => null);
+      const items = await cache(new AbortController().signal).catch(() => null);
       if (items === null) return;
       const sizes = new Map(answer?.entries.map(({ id, size }) => [id, size]));
       const found = new Map(items.map((it) => [it.id, String(it.sizeBytes)] as const));
