@@ -10,7 +10,6 @@ export interface Attempt {
   /** What the call was about; "" for calls about the whole node. */
   readonly about: string;
   readonly endpoint: string;
-  /** `null` for a call without a timeout. */
   readonly timeoutMs: number;
   /** crigc cancelled the call itself. */
   readonly aborted: boolean;
@@ -108,7 +107,7 @@ function reasonOf(kind: RuntimeErrorKind, thrown: unknown, attempt: Attempt): st
     case "unimplemented":
       return `${endpoint} does not implement ${method.name} (${details}); use a runtime that speaks runtime.v1`;
     case "too-large":
-      return `the response of ${endpoint} exceeds the size limit of a message (${details}); ${tooLargeAdvice(method)}`;
+      return `the response of ${endpoint} exceeds the size limit of a message (${details}) and cannot be split further; remove some by hand, or use a runtime with streaming lists`;
     case "malformed":
       return `the response of ${endpoint} violates CRI (${details}), so crigc ignores it; report this with the runtime's version`;
     case "busy":
@@ -123,10 +122,3 @@ const DAMAGED =
   /layer not known|(?:locating|reading) (?:item|image|manifest|config)|unknown layer/i;
 const DAMAGED_ADVICE =
   "the data of an image are damaged: find its name in the runtime's log and pull it again";
-
-/** By then containers and sandboxes were split by state and by sandbox; images have no filter. */
-function tooLargeAdvice({ name }: Pick<AnyMethod, "name">): string {
-  if (name.endsWith("Images"))
-    return "CRI cannot split a list of images: remove some by hand, or use a runtime with streaming lists";
-  return "the list cannot be split further: remove some by hand, or use a runtime with streaming lists";
-}

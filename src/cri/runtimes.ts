@@ -13,12 +13,8 @@ interface Fault {
 }
 
 interface Runtime {
-  /** As people write it. */
-  readonly name: string;
   /** In `Version`, in lower case. */
   readonly reportedName: string;
-  /** The first version that speaks `runtime.v1`. */
-  readonly supportedFrom: string;
   readonly sockets: readonly string[];
   /** The first version that mounts images as volumes; `null`: unknown, so any may. */
   readonly mountsImagesFrom: number | null;
@@ -34,9 +30,7 @@ interface Runtime {
 }
 
 const UNKNOWN: Runtime = {
-  name: "",
   reportedName: "",
-  supportedFrom: "",
   sockets: [],
   mountsImagesFrom: null,
   // Of compressed layers a removal was seen to free up to four times as much.
@@ -49,9 +43,7 @@ const UNKNOWN: Runtime = {
 
 const containerd: Runtime = {
   ...UNKNOWN,
-  name: "containerd",
   reportedName: "containerd",
-  supportedFrom: "1.6",
   sockets: ["/run/containerd/containerd.sock"],
   mountsImagesFrom: version(2, 1),
   layerDirectories: ["io.containerd.content.v1.content"],
@@ -68,9 +60,7 @@ const containerd: Runtime = {
 
 const crio: Runtime = {
   ...UNKNOWN,
-  name: "CRI-O",
   reportedName: "cri-o",
-  supportedFrom: "1.23",
   sockets: ["/run/crio/crio.sock", "/var/run/crio/crio.sock"],
   mountsImagesFrom: version(1, 31),
   // Those of unpacked layers.
@@ -82,9 +72,7 @@ const crio: Runtime = {
 
 const dockerd: Runtime = {
   ...UNKNOWN,
-  name: "cri-dockerd",
   reportedName: "docker",
-  supportedFrom: "0.3",
   sockets: ["/run/cri-dockerd.sock"],
 };
 
@@ -159,10 +147,8 @@ export const knownSockets: readonly string[] = [
   ...new Set([...runtimes, ...distributions].flatMap(({ sockets }) => sockets)),
 ];
 
-/** `containerd 1.6, CRI-O 1.23, …`. */
-export const supportedVersions = runtimes
-  .map(({ name, supportedFrom }) => `${name} ${supportedFrom}`)
-  .join(", ");
+/** The first versions that speak `runtime.v1`. */
+export const supportedVersions = "containerd 1.6, CRI-O 1.23, cri-dockerd 0.3";
 
 /** Of any runtime, beside the directory that it reports. */
 export const layerDirectories = runtimes.flatMap((runtime) => runtime.layerDirectories);

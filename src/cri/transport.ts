@@ -11,7 +11,6 @@ import type { AnyMethod, Method } from "./messages.ts";
 
 interface Call {
   readonly request: Buffer;
-  /** `null` for no timeout. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal | undefined;
   readonly onMessage: (bytes: Buffer) => void;
