@@ -83,7 +83,9 @@ test("a bare node with a USB stick is protected by the commands of the page, as 
     ["crigc keep list", 0],
     ["crigc plan", 0],
   ]);
-  await loadImages(node, [{ names: [library("later:1")] }]);
+  await loadImages(node, [
+    { names: [library("later:1")], layers: [{ seed: "later", sizeBytes: 4096 }] },
+  ]);
   await ripen(node, "--all-unused");
   await gc(node, youngAge, "--all-unused");
   const left = await imageTags(node);
