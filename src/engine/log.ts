@@ -12,7 +12,7 @@ import {
   removedId,
 } from "../model/pass.ts";
 import type { Level } from "../model/ports.ts";
-import { type Instant, since, toMs, toRfc3339 } from "../model/time.ts";
+import { type Instant, instantToMs, since, toMs, toRfc3339 } from "../model/time.ts";
 import { capitalised } from "../model/values.ts";
 import { wallClock } from "../node/clock.ts";
 import { type Json, type JsonObject, toJson } from "../report/document.ts";
@@ -72,14 +72,11 @@ export function logTo({ format, verbosity, sink, now }: LogOptions): Partial<Lis
 
 /** All contain no newline. */
 const FORMATS: Readonly<Record<LogOptions["format"], (line: LogLine) => string>> = {
-  // `I0115 12:00:00.250000 crigc] Removed an image image="nginx:1.25" freedBytes=1048576`: severity, month and day, time
-  // of day in UTC to the microsecond.
+  // `I0115 12:00:00.250 crigc] Container GC: done passId="…" tookMs=12`: severity, month and day, time of day in UTC.
   text: ({ at, level, message, fields }) => {
-    const [date = "", clock = ""] = toRfc3339(at).slice(0, -1).split("T");
-    const [seconds = "", fraction = ""] = clock.split(".");
-    const day = `${date.slice(5, 7)}${date.slice(8)}`;
+    const iso = new Date(instantToMs(at)).toISOString();
     const letter = typeof level === "number" ? "I" : capitalised(level).slice(0, 1);
-    const header = `${letter}${day} ${seconds}.${fraction.padEnd(6, "0").slice(0, 6)} crigc]`;
+    const header = `${letter}${iso.slice(5, 7)}${iso.slice(8, 10)} ${iso.slice(11, 23)} crigc]`;
     return [header, clean(message), ...Object.entries(fields).flatMap(textField)].join(" ");
   },
   json: ({ at, level, message, fields }) =>

@@ -90,9 +90,7 @@ export function failureOf(pass: Pass): string | null {
   const ofImages = images === null ? null : imageFailure(pass, images);
   // If removing images ended the pressure, container errors do not matter.
   if (ofImages !== null || (pass.kind === "pressure" && images !== null)) return ofImages;
-  return containers === null || containers.errors.length === 0
-    ? null
-    : containers.errors.join("; ");
+  return containers?.errors.join("; ") || null;
 }
 
 /** Whether it was ended before its time, on request or by disk pressure, so that it has not succeeded either. */
