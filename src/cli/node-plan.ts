@@ -2,7 +2,7 @@
 
 import type { Config } from "../config/config.ts";
 import { unmeasuredIn } from "../gc/observe.ts";
-import { asIfOldEnough, type Prepared, readOnlyPass } from "../gc/prepare.ts";
+import { asIfOldEnough, prepare, type Prepared } from "../gc/prepare.ts";
 import type { ImagePlan, Plan, Purpose } from "../model/plan.ts";
 import { imageUsage, inUseOf } from "../policy/disk.ts";
 import type { Parts } from "../policy/facts.ts";
@@ -37,8 +37,19 @@ export async function planNode(
   }: PlanRequest = {},
 ): Promise<Prepared> {
   using node = await context.open.node(config);
-  const pass = { purpose, parts, allLayers, evictions: true };
-  const seen = await readOnlyPass(node.engine, pass, context.signal);
+  const seen = await prepare(
+    node.engine,
+    {
+      purpose,
+      parts,
+      allLayers,
+      pressureTargets: null,
+      paused: new Map(),
+      // The observation counts as that of a pass would, but nothing is stored.
+      remembers: false,
+    },
+    context.signal,
+  );
   const unmeasured = unmeasuredIn(seen.snapshot);
   if (unmeasured !== null) context.note(unmeasured.message);
   const { isForgetful } = node.engine.policy;

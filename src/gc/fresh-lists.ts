@@ -4,9 +4,8 @@ import { RuntimeError } from "../model/errors.ts";
 import type { Timer } from "../model/ports.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { larger } from "../model/values.ts";
-import type { Observer } from "./observe.ts";
 import type { ReadEngine } from "./ports.ts";
-import type { Prepared } from "./prepare.ts";
+import type { Begun } from "./prepare.ts";
 
 const AGE_NS_MAX = 1_000_000_000n;
 
@@ -55,12 +54,8 @@ export class Fresh<T> {
 /** All that decides about images, from the lists of the plan on. */
 export function freshNode(
   { timer, memory }: Pick<ReadEngine, "timer" | "memory">,
-  observer: Observer,
-  {
-    snapshot,
-    listedNs,
-    signal,
-  }: Pick<Prepared, "snapshot" | "listedNs"> & { readonly signal: AbortSignal },
+  { observer, snapshot, listedNs }: Begun,
+  signal: AbortSignal,
 ): Fresh<Snapshot> {
   const read = async (): Promise<Snapshot> => {
     const next = await observer.refresh(node.value, signal);

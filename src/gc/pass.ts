@@ -14,30 +14,26 @@ import type { ImageTarget, Plan, Purpose } from "../model/plan.ts";
 import type { RemovalBlock } from "../model/reason.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { duration, type Instant, plus, toRfc3339 } from "../model/time.ts";
-import { unjudged } from "../policy/container/containers.ts";
 import type { Parts } from "../policy/facts.ts";
 import { forgetRemoved } from "../policy/remember.ts";
 import { PASS_ENDS } from "../report/pass-words.ts";
 import { impatient } from "./calls.ts";
 import { freshNode } from "./fresh-lists.ts";
 import type { Seen } from "./journal.ts";
-import { type Observer, unmeasuredIn } from "./observe.ts";
+import { unmeasuredIn } from "./observe.ts";
 import { imageEvents } from "./pass-warnings.ts";
 import type { Engine } from "./ports.ts";
-import { observerOf, prepare, type Prepared, type PrepareRequest, seenOf } from "./prepare.ts";
-import { nothingToDo, removeContainers } from "./remove-containers.ts";
+import { type Begun, prepare, type Prepared, seenOf } from "./prepare.ts";
+import { noContainers, removeContainers } from "./remove-containers.ts";
 import { noImages, removeImages } from "./remove-images.ts";
 import { StartingWait } from "./starting-wait.ts";
 
-export interface PassRequest {
+export interface PassRequest extends Parts {
   readonly kind: PassKind;
   readonly purpose: Purpose;
   readonly requestedBy?: string;
-  readonly containers: Parts["containers"];
-  readonly images: boolean;
   readonly dryRun: boolean;
-  readonly evictions?: PrepareRequest["evictions"];
-  /** Of a pass under pressure: what would end it. */
+  /** Of a pass of the agent under pressure: what would end it. */
   readonly pressureTargets?: readonly ImageTarget[];
   /** Aborts when an eviction threshold is met: a periodic pass ends after its removal in flight, a command's waits end. */
   readonly preempt?: AbortSignal;
@@ -72,8 +68,6 @@ class RunningPass {
   /** Ends waits: for pods that are starting, and for space. */
   readonly #endWaits: AbortSignal;
   readonly #id: Pass["id"];
-  readonly #observer: Observer;
-  readonly #starting: StartingWait;
   readonly #startedAt: Instant;
   readonly #startNs: bigint;
   #prepared: Prepared | null = null;
@@ -81,25 +75,23 @@ class RunningPass {
   #images: ImageOutcome | null = null;
 
   constructor(engine: Engine, request: PassRequest, stop: AbortSignal) {
-    const { kind, purpose, waits, preempt = stop } = request;
+    const { kind, preempt = stop } = request;
     this.#engine = engine;
     this.#request = request;
     this.#endWaits = AbortSignal.any([stop, preempt]);
     this.#stop = kind === "gc" ? stop : this.#endWaits;
     this.#startedAt = this.#now();
     this.#startNs = engine.timer.monotonicNs();
-    this.#starting = new StartingWait(engine, { purpose, waits, endWaits: this.#endWaits });
-    this.#observer = observerOf(engine);
     this.#id = makePassId(this.#startedAt);
   }
 
   async run(): Promise<PassEnd> {
-    const { dryRun, kind, purpose, containers, images } = this.#request;
+    const { dryRun, kind, purpose } = this.#request;
     this.#engine.journal.passStarted({ id: this.#id, kind, purpose, startedAt: this.#startedAt });
     try {
       const prepared = await this.#prepare();
       this.#prepared = prepared;
-      if (dryRun) this.#recordDryRun(prepared.plan);
+      if (dryRun) this.#end("dry-run");
       else if (purpose.kind === "pressure" && !this.#engine.policy.containersFirst) {
         await this.#removeImages(prepared);
         await this.#removeContainers(prepared);
@@ -107,12 +99,12 @@ class RunningPass {
         await this.#removeContainers(prepared);
         await this.#removeImages(prepared);
       }
+      // What was cancelled on request has not failed.
+      if (this.#stop.aborted) this.#end("stopped");
       return this.#record(unmeasuredIn(prepared.snapshot));
     } catch (thrown) {
       if (!this.#stop.aborted) return this.#record(thrown);
-      // What was cancelled on request has not failed.
-      if (containers !== "none") this.#containers ??= { ...NO_CONTAINERS, end: "stopped" };
-      if (images) this.#images ??= noImages(this.#plan.images, "stopped");
+      this.#end("stopped");
       return this.#record(null);
     }
   }
@@ -122,36 +114,33 @@ class RunningPass {
   }
 
   /** Observes the node, remembers what it saw, and decides. */
-  #prepare(): Promise<Prepared> {
-    const { dryRun, evictions, pressureTargets = [], kind, purpose } = this.#request;
-    const { containers, images } = this.#request;
+  #prepare(): Promise<Begun> {
+    const { kind, purpose, containers, images, pressureTargets = [], dryRun } = this.#request;
+    const isCommand = kind === "gc";
     const request = {
       purpose,
       parts: { containers, images },
-      evictions,
-      pressureTargets,
-      remembers: !dryRun,
+      pressureTargets: isCommand ? null : pressureTargets,
       // Each command tries anew.
-      paused: kind === "gc" ? new Map() : this.#engine.passes.paused(),
+      paused: isCommand ? new Map() : this.#engine.passes.paused(),
+      remembers: !dryRun,
     };
-    const run = { observer: this.#observer, signal: this.#stop };
-    return prepare(this.#engine, request, run);
+    return prepare(this.#engine, request, this.#stop);
   }
 
-  async #removeContainers(prepared: Prepared): Promise<void> {
+  async #removeContainers(prepared: Begun): Promise<void> {
     const { containers: plan } = prepared.plan;
     if (plan === null || this.#stop.aborted) return;
     const engine = this.#engine;
-    const { snapshot, listedNs } = prepared;
+    const { snapshot, listedNs, observer } = prepared;
     const isUrgent = this.#request.purpose.kind === "pressure";
     const ports = { runtime: engine.observe.runtime, writer: engine.writer };
-    const path = containerPath(snapshot);
     const outcome = await removeContainers({
       ...engine,
       ...(isUrgent ? impatient(ports, engine.timer) : ports),
       plan,
       logs: snapshot.logs === null ? null : engine.remover,
-      lists: this.#observer.pods,
+      lists: observer.pods,
       listedNs,
       decideAgain: async (lists) => {
         const { host } = engine.observe;
@@ -161,13 +150,7 @@ class RunningPass {
         return engine.policy.decideContainers(now, lists);
       },
       held: () => engine.hold().kind !== "none",
-      measureAvailable:
-        path === null
-          ? null
-          : async () => {
-              const { freeBytes, availableBytes } = await engine.observe.disk.measure(path);
-              return freeBytes ?? availableBytes;
-            },
+      measureFree: () => this.#freeOfContainers(snapshot),
       signal: this.#stop,
       done: (item) => engine.journal.done(this.#id, item),
     });
@@ -181,40 +164,45 @@ class RunningPass {
       engine.memory.replace(forgetRemoved(engine.memory.current(), gone));
   }
 
-  async #removeImages(prepared: Prepared): Promise<void> {
+  async #freeOfContainers({ filesystems }: Snapshot): Promise<bigint | null> {
+    const place =
+      filesystems.find(({ roles }) => roles.includes("containerfs")) ??
+      filesystems.find(({ roles }) => roles.includes("imagefs"));
+    if (place === undefined) return null;
+    const reading = await this.#engine.observe.disk.measure(place.path);
+    return reading.freeBytes ?? reading.availableBytes;
+  }
+
+  async #removeImages(prepared: Begun): Promise<void> {
     const { images: plan } = prepared.plan;
-    if (plan === null) return;
-    if (this.#stop.aborted) {
-      this.#images = noImages(plan, "stopped");
-      return;
-    }
+    if (plan === null || this.#stop.aborted) return;
     const engine = this.#engine;
-    const node = freshNode(engine, this.#observer, { ...prepared, signal: this.#stop });
+    const { purpose, waits } = this.#request;
+    const endWaits = this.#endWaits;
+    const node = freshNode(engine, prepared, this.#stop);
     // What containers used may be unused once they are removed, and others may have started.
-    if (this.#hasListedContainers()) node.expire();
+    if (this.#containers !== null) node.expire();
+    const starting = new StartingWait(engine, { purpose, waits, endWaits });
     this.#images = await removeImages({
       ...engine,
       ...engine.observe,
       plan,
       facts: prepared,
       now: () => this.#now(),
-      look: () => this.#starting.untilStarted(node),
+      look: () => starting.untilStarted(node),
       stop: this.#stop,
-      endWaits: this.#endWaits,
+      endWaits,
       done: (item) => engine.journal.done(this.#id, item),
     });
     engine.stepDone?.();
   }
 
-  /** Whether lists just before the removal of containers may name more than the first ones. */
-  #hasListedContainers(): boolean {
-    const { containers } = this.#plan;
-    return this.#containers !== null && containers !== null && !nothingToDo(containers);
-  }
-
-  #recordDryRun({ containers, images }: Plan): void {
-    if (containers !== null) this.#containers = { ...NO_CONTAINERS, errors: unjudged(containers) };
-    if (images !== null) this.#images = noImages(images, "dry-run");
+  /** How the halves end that have not begun. */
+  #end(end: "dry-run" | "stopped"): void {
+    const { containers, images } = this.#request;
+    const plan = this.#plan;
+    if (containers !== "none") this.#containers ??= noContainers(plan.containers, end);
+    if (images) this.#images ??= noImages(plan.images, end);
   }
 
   get #plan(): Plan {
@@ -270,18 +258,3 @@ function makePassId(now: Instant): PassId {
   const random = Math.floor(Math.random() * 2 ** 24);
   return passId(`${stamp}Z-${random.toString(16).padStart(6, "0")}`);
 }
-
-const containerPath = ({ filesystems }: Snapshot): string | null =>
-  (
-    filesystems.find(({ roles }) => roles.includes("containerfs")) ??
-    filesystems.find(({ roles }) => roles.includes("imagefs"))
-  )?.path ?? null;
-
-const NO_CONTAINERS: ContainerOutcome = {
-  end: "dry-run",
-  containers: [],
-  sandboxes: [],
-  logs: [],
-  measuredFreedBytes: null,
-  errors: [],
-};

@@ -16,11 +16,12 @@ import type { Seen } from "./journal.ts";
 import { Observer, readPodDirectories } from "./observe.ts";
 import type { ReadEngine } from "./ports.ts";
 
-export interface PrepareRequest extends Pick<Facts, "purpose" | "parts" | "pressureTargets"> {
-  /** Absent: no disk is paused. */
-  readonly paused?: Facts["paused"];
-  /** For a single pass: eviction thresholds that this observation meets are targets too. */
-  readonly evictions?: boolean | undefined;
+export interface PrepareRequest {
+  readonly purpose: Facts["purpose"];
+  readonly parts: Facts["parts"];
+  /** `null`: those of the eviction thresholds that this observation meets, a soft one at once. */
+  readonly pressureTargets: Facts["pressureTargets"] | null;
+  readonly paused: Facts["paused"];
   /** Whether to read the layers of all images, even if they decide nothing. */
   readonly allLayers?: boolean;
   /** Whether to store what was seen in the ledger; what is only shown is not stored. */
@@ -30,23 +31,25 @@ export interface PrepareRequest extends Pick<Facts, "purpose" | "parts" | "press
 /** A plan and what it was decided from. */
 export interface Prepared extends Facts {
   readonly plan: Plan;
-  /** When the snapshot's lists were requested, by the monotonic clock. */
-  readonly listedNs: bigint;
 }
 
-export interface PrepareRun {
+/** What a pass goes on with. */
+export interface Begun extends Prepared {
+  /** Made the snapshot. */
   readonly observer: Observer;
-  readonly signal: AbortSignal;
+  /** When the snapshot's lists were requested, by the monotonic clock. */
+  readonly listedNs: bigint;
 }
 
 /** Observes the node and decides. Rejects if a list or a stat fails, without a plan. */
 export async function prepare(
   engine: ReadEngine,
   request: PrepareRequest,
-  { observer, signal }: PrepareRun,
-): Promise<Prepared> {
-  const { purpose, parts, paused = new Map(), evictions, pressureTargets, remembers } = request;
+  signal: AbortSignal,
+): Promise<Begun> {
+  const { purpose, parts, paused, remembers } = request;
   const { observe, memory, policy, timer } = engine;
+  const observer = remembers ? rememberingObserver(engine) : new Observer(observe);
   const listedNs = timer.monotonicNs();
   const logs = parts.containers !== "none";
   let snapshot = await observer.observe({ ledger: memory.current(), logs }, signal);
@@ -63,7 +66,7 @@ export async function prepare(
     parts,
     hold: engine.hold(),
     pressureTargets:
-      evictions === true ? metTargets({ limits: limits.pressure, filesystems }) : pressureTargets,
+      request.pressureTargets ?? metTargets({ limits: limits.pressure, filesystems }),
     paused,
     last: engine.passes.last(),
   };
@@ -72,10 +75,10 @@ export async function prepare(
   const learn = needsLayers(facts, plan, request)
     ? await readLayers(engine, facts.ledger, signal)
     : null;
-  if (learn === null) return { ...facts, plan, listedNs };
+  if (learn === null) return { ...facts, plan, observer, listedNs };
   if (remembers) memory.replace(learn(memory.current()));
   const learned = { ...facts, ledger: learn(facts.ledger) };
-  return { ...learned, plan: policy.decide(learned), listedNs };
+  return { ...learned, plan: policy.decide(learned), observer, listedNs };
 }
 
 /** Starts from the newest ledger and stores the result at once, so that nothing recorded by another loop is lost. */
@@ -91,7 +94,7 @@ function rememberNode(
 }
 
 /** An observer whose lists of images drop the records of those that they lack. */
-export const observerOf = (engine: ReadEngine): Observer =>
+const rememberingObserver = (engine: ReadEngine): Observer =>
   new Observer(engine.observe, (listed) => seeListed(engine, listed));
 
 /**
@@ -113,7 +116,7 @@ export function seeListed(
 export async function detect(engine: ReadEngine, signal: AbortSignal): Promise<Seen> {
   const { memory } = engine;
   const request = { ledger: memory.current(), logs: false };
-  const snapshot = await observerOf(engine).observe(request, signal);
+  const snapshot = await rememberingObserver(engine).observe(request, signal);
   rememberNode(engine, snapshot, { parts: { containers: "none", images: true }, remembers: true });
   memory.save();
   return seenOf(snapshot);
@@ -164,22 +167,6 @@ async function readLayers(
   if (read.size === 0) return null;
   return (ledger) => ({ ...ledger, ...rememberImageConfigs(ledger, ledger.images.keys(), read) });
 }
-
-// Read-only commands
-
-export type ReadOnlyPass = Pick<PrepareRequest, "purpose" | "parts" | "allLayers" | "evictions">;
-
-/** What `gc` would plan now. The observation counts as its pass would, but nothing is stored. */
-export const readOnlyPass = (
-  engine: ReadEngine,
-  pass: ReadOnlyPass,
-  signal: AbortSignal,
-): Promise<Prepared> =>
-  prepare(
-    engine,
-    { ...pass, pressureTargets: [], remembers: false },
-    { observer: new Observer(engine.observe), signal },
-  );
 
 /** The plan as if every image had reached the minimum age: what a new ledger waits for. */
 export function asIfOldEnough({ policy }: ReadEngine, prepared: Prepared): Prepared {

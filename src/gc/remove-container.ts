@@ -42,8 +42,8 @@ export interface ContainerExecution extends Pick<Engine, "hooks" | "passes" | "t
   readonly decideAgain: (lists: Listed) => ContainerPlan | Promise<ContainerPlan>;
   /** Whether a hold has begun, which also stops the running pass. */
   readonly held: () => boolean;
-  /** Free bytes of the filesystem that holds the containers; `null`: not measured. */
-  readonly measureAvailable: (() => Promise<bigint>) | null;
+  /** Free bytes of the filesystem that holds the containers; `null`: there is none. */
+  readonly measureFree: () => Promise<bigint | null>;
   /** Cancels a status or a stop; a requested removal is awaited. */
   readonly signal: AbortSignal;
   /** Called with each item as soon as it is done. */

@@ -49,9 +49,9 @@ class ContainerRemovals {
     const { plan } = this.#execution;
     if (plan.blocks.length > 0) return this.#outcome("blocked", null);
     if (nothingToDo(plan)) return this.#outcome("done", null);
-    const before = await this.#available();
+    const before = await this.#free();
     const end = await this.#removeAll();
-    const after = before === null ? null : await this.#available();
+    const after = before === null ? null : await this.#free();
     const gained = before === null || after === null ? null : after - before;
     return this.#outcome(end, gained);
   }
@@ -199,9 +199,9 @@ class ContainerRemovals {
         this.#errors.add(`container ${id} is still listed after its removal`);
   }
 
-  async #available(): Promise<bigint | null> {
+  async #free(): Promise<bigint | null> {
     try {
-      return (await this.#execution.measureAvailable?.()) ?? null;
+      return await this.#execution.measureFree();
     } catch (thrown) {
       this.#errors.add(messageOf(thrown));
       return null;
@@ -221,8 +221,21 @@ class ContainerRemovals {
   }
 }
 
+/** The outcome of a pass that has not begun to remove containers. */
+export const noContainers = (
+  plan: ContainerPlan | null,
+  end: ContainerOutcome["end"],
+): ContainerOutcome => ({
+  end,
+  containers: [],
+  sandboxes: [],
+  logs: [],
+  measuredFreedBytes: null,
+  errors: plan === null ? [] : unjudged(plan),
+});
+
 /** Avoids listing an idle node again. */
-export function nothingToDo({ containers, sandboxes, podLogs, links }: ContainerPlan): boolean {
+function nothingToDo({ containers, sandboxes, podLogs, links }: ContainerPlan): boolean {
   const planned = [...containers, ...sandboxes, ...podLogs];
   return links.length === 0 && planned.every(({ decision }) => decision.kind === "keep");
 }

@@ -2,15 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 
-import { Observer } from "../../src/gc/observe.ts";
-import {
-  asIfOldEnough,
-  detect,
-  prepare,
-  type PrepareRequest,
-  type PrepareRun,
-  readOnlyPass,
-} from "../../src/gc/prepare.ts";
+import { asIfOldEnough, detect, prepare, type PrepareRequest } from "../../src/gc/prepare.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import { podUid } from "../../src/model/ids.ts";
 import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
@@ -61,7 +53,7 @@ const pass = (fake: FakeEngine, span: Duration): void => {
 async function prepared(
   { engine }: Pick<FakeEngine, "engine">,
   change: Partial<PrepareRequest> = {},
-  run: Partial<PrepareRun> = {},
+  signal = never,
 ) {
   return prepare(
     engine,
@@ -73,11 +65,7 @@ async function prepared(
       remembers: true,
       ...change,
     },
-    {
-      observer: new Observer(engine.observe),
-      signal: never,
-      ...run,
-    },
+    signal,
   );
 }
 
@@ -111,11 +99,7 @@ describe("the ledger", () => {
   test("is not changed by a plan that is only shown", async () => {
     const fake = aNode({ uptime: hours(49) });
     const before = fake.world.ledger;
-    const shown = {
-      purpose: { kind: "all-unused" },
-      parts: { containers: "none", images: true },
-    } as const;
-    const { ledger } = await readOnlyPass(fake.engine, shown, never);
+    const { ledger } = await prepared(fake, { remembers: false });
     expect(ledger.images.size).toBe(2);
     expect(fake.world.ledger).toBe(before);
   });
@@ -244,7 +228,7 @@ describe("the layers of images", () => {
         stop.abort();
         throw new RuntimeError("cancelled", "the call was cancelled");
       };
-      const { plan } = await prepared(fake, periodic, { signal: stop.signal });
+      const { plan } = await prepared(fake, periodic, stop.signal);
       return plan.images?.candidates.length;
     };
     const thrown = await interrupted().catch((error: unknown) => error);

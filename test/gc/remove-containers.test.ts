@@ -751,7 +751,7 @@ describe("execution", () => {
       "continues if measuring fails, and says so",
       {
         containers: [one],
-        options: { measureAvailable: () => Promise.reject(new Error("statfs failed")) },
+        options: { measureFree: () => Promise.reject(new Error("statfs failed")) },
       },
       { end: "done", measuredFreedBytes: null, errors: ["statfs failed"] },
     ],
@@ -810,8 +810,8 @@ describe("execution", () => {
     ["counts what others wrote meanwhile as the change of the disk that it is", [100n, 50n], -50n],
   ])("%s", async (_, readings, freed) => {
     const left = [...readings];
-    const measureAvailable = async (): Promise<bigint> => left.shift() ?? 0n;
-    const { outcome } = await collect({ containers: [one], options: { measureAvailable } });
+    const measureFree = async (): Promise<bigint> => left.shift() ?? 0n;
+    const { outcome } = await collect({ containers: [one], options: { measureFree } });
     expect(outcome.measuredFreedBytes).toBe(freed);
   });
 });

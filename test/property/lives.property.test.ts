@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 import type { Engine } from "../../src/gc/ports.ts";
 import { volatileMemory } from "../../src/gc/ports.ts";
-import { detect, observerOf, prepare, seeListed } from "../../src/gc/prepare.ts";
+import { detect, prepare, seeListed } from "../../src/gc/prepare.ts";
 import type { Ledger } from "../../src/model/ledger.ts";
 import { duration, fromRfc3339, hours, instant, minutes, seconds } from "../../src/model/time.ts";
 import { Recorder } from "../../src/state/recorder.ts";
@@ -246,9 +246,10 @@ class Life {
         purpose: { kind: "all-unused" },
         parts: { containers: "all", images: true },
         pressureTargets: [],
+        paused: new Map(),
         remembers: false,
       },
-      { observer: observerOf(own), signal: new AbortController().signal },
+      new AbortController().signal,
     );
   }
 

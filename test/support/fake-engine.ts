@@ -203,7 +203,7 @@ export function containerExecution(
     done: () => undefined,
     lists: new PodLists(runtime),
     logs: engine.remover,
-    measureAvailable: null,
+    measureFree: async () => null,
     ...change,
     runtime,
   };

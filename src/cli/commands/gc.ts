@@ -80,7 +80,6 @@ async function pass(
     purpose,
     requestedBy: requestedBy(context),
     ...parts,
-    evictions: purpose.kind === "periodic",
   });
   const refused = refusals(end.pass);
   const lost = await collector.recorded();

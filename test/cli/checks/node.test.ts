@@ -59,7 +59,7 @@ function checks({ seen = {}, limits = defaultLimits, written = new Map() }: Node
     last: new Set(),
     paused: new Map(),
   };
-  const prepared = { ...facts, plan: defaultPolicy.decide(facts), listedNs: 0n };
+  const prepared = { ...facts, plan: defaultPolicy.decide(facts) };
   return nodeChecks(prepared, limits, written).flatMap(([name, check]) =>
     check === null ? [] : [`${name}: ${shownOf(check)}`],
   );
