@@ -10,11 +10,10 @@ export const CALLS_AT_ONCE = 16;
 /** After this many calls without an answer no more are made: each would take its whole deadline. */
 export const UNANSWERED_MAX = 2;
 
-/** Asks about each item, side by side, until too many calls time out. An error that `failed` throws ends all of them. */
+/** Asks about each item, side by side, until too many calls time out. Rejects only if `signal` aborts. */
 export async function askAll<T>(
   items: readonly T[],
-  ask: (item: T) => Promise<void>,
-  failed: (item: T, thrown: unknown) => void,
+  { signal, ask, failed = () => undefined }: Asking<T>,
 ): Promise<void> {
   let unanswered = 0;
   await mapBounded(items, CALLS_AT_ONCE, async (item) => {
@@ -23,10 +22,17 @@ export async function askAll<T>(
         throw new Error(`not requested, because ${unanswered} other calls got no answer`);
       await ask(item);
     } catch (thrown) {
+      if (signal.aborted) throw thrown;
       if (wasUnanswered(thrown)) unanswered += 1;
       failed(item, thrown);
     }
   });
+}
+
+interface Asking<T> {
+  readonly signal: AbortSignal;
+  readonly ask: (item: T) => Promise<void>;
+  readonly failed?: (item: T, thrown: unknown) => void;
 }
 
 /** Timeout of a call about containers under pressure. */

@@ -112,17 +112,15 @@ export class Observer {
       if (before?.kind === "known") volumes.set(id, before);
       else if (!isSupported) volumes.set(id, UNSUPPORTED);
     }
-    await askAll(
-      containers.filter(({ id }) => !volumes.has(id)),
-      async ({ id }) => {
+    const unknown = containers.flatMap(({ id }) => (volumes.has(id) ? [] : [id]));
+    await askAll(unknown, {
+      signal,
+      ask: async (id) => {
         const detail = await this.#ports.runtime.containerDetail(id, signal);
         volumes.set(id, detail === null ? { kind: "gone" } : knownVolumes(detail.imageVolumes));
       },
-      ({ id }, thrown) => {
-        if (signal.aborted) throw thrown;
-        volumes.set(id, { kind: "unknown", message: messageOf(thrown) });
-      },
-    );
+      failed: (id, thrown) => volumes.set(id, { kind: "unknown", message: messageOf(thrown) }),
+    });
     return sameOr(known, volumes);
   }
 
@@ -133,20 +131,18 @@ export class Observer {
     const { runtime } = this.#ports;
     const before = this.#resolutions;
     const resolved = new Map<string, Resolution>();
-    await askAll(
-      references,
-      async (reference) => {
+    await askAll(references, {
+      signal,
+      ask: async (reference) => {
         const id = (await runtime.imageStatus(reference, signal))?.id;
         const known = before.get(reference);
         const isSame = known?.kind === "image" && known.id === id;
         const now = id === undefined ? ABSENT : { kind: "image" as const, id };
         resolved.set(reference, isSame ? known : now);
       },
-      (reference, thrown) => {
-        if (signal.aborted) throw thrown;
-        resolved.set(reference, { kind: "unknown", message: messageOf(thrown) });
-      },
-    );
+      failed: (reference, thrown) =>
+        resolved.set(reference, { kind: "unknown", message: messageOf(thrown) }),
+    });
     return (this.#resolutions = sameOr(before, resolved));
   }
 }

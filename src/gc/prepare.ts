@@ -154,16 +154,12 @@ async function readLayers(
 ): Promise<((ledger: Ledger) => Ledger) | null> {
   if (!policy.knowsLayers) return null;
   const read = new Map<ImageId, ImageConfig>();
-  await askAll(
-    [...images.keys()].filter((id) => !imageConfigs.has(id)),
-    async (id) => {
-      const config = await observe.runtime.imageConfig(id, signal);
-      if (config !== null) read.set(id, config);
-    },
-    (_, thrown) => {
-      if (signal.aborted) throw thrown;
-    },
-  );
+  const unknown = [...images.keys()].filter((id) => !imageConfigs.has(id));
+  const ask = async (id: ImageId): Promise<void> => {
+    const config = await observe.runtime.imageConfig(id, signal);
+    if (config !== null) read.set(id, config);
+  };
+  await askAll(unknown, { signal, ask });
   if (read.size === 0) return null;
   return (ledger) => ({ ...ledger, ...rememberImageConfigs(ledger, ledger.images.keys(), read) });
 }

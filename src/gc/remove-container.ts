@@ -50,7 +50,7 @@ export interface ContainerExecution extends Pick<Engine, "hooks" | "passes" | "t
   readonly done: (item: ContainerItem | SandboxItem | LogItem) => void;
 }
 
-export interface ContainerRemoval {
+interface ContainerRemoval {
   readonly planned: PlannedContainer;
   readonly reason: ContainerRemoveReason;
 }
@@ -159,7 +159,7 @@ function changed(container: Container, detail: ContainerDetail): string | null {
 
 type LogFields = Pick<ContainerItem, "logFiles" | "logBytes" | "logError">;
 
-export const untouchedLogs: LogFields = { logFiles: [], logBytes: 0n, logError: null };
+const untouchedLogs: LogFields = { logFiles: [], logBytes: 0n, logError: null };
 
 /** After the container, so that nothing writes to them any more. Errors here do not undo the removal. */
 async function removeLogs(

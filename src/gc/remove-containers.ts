@@ -1,7 +1,6 @@
 /** Removes dead containers by a plan that is decided again on fresh lists: containers, then sandboxes, then logs without users. */
 
 import { messageOf } from "../model/errors.ts";
-import type { ContainerId } from "../model/ids.ts";
 import type { ContainerItem, ContainerOutcome, LogItem, SandboxItem } from "../model/pass.ts";
 import type { ContainerPlan } from "../model/plan.ts";
 import type { DanglingLogLink } from "../model/snapshot.ts";
@@ -11,13 +10,11 @@ import { UNANSWERED_MAX } from "./calls.ts";
 import { Fresh } from "./fresh-lists.ts";
 import {
   type ContainerExecution,
-  type ContainerRemoval,
   removeContainer,
   type Removed,
   removeLink,
   removePodLogs,
   removeSandbox,
-  untouchedLogs,
 } from "./remove-container.ts";
 
 /** Never rejects. Records a failed removal and continues with the next; a failed list ends the pass. */
@@ -32,6 +29,7 @@ class ContainerRemovals {
   readonly #logs: LogItem[] = [];
   readonly #errors: Set<string>;
   readonly #removed = new Set<string>();
+  #unanswered = 0;
   /** What could not be removed within the last day, before this pass. */
   readonly #last: ReadonlySet<string>;
 
@@ -78,22 +76,14 @@ class ContainerRemovals {
   }
 
   async #removeContainers(isLast: boolean): Promise<void> {
-    const planned = this.#execution.plan.containers.flatMap((one): readonly ContainerRemoval[] =>
-      one.decision.kind === "remove" && this.#last.has(one.container.id) === isLast
-        ? [{ planned: one, reason: one.decision.reason }]
-        : [],
-    );
-    await this.#stage("containers", planned, async (removal) => {
-      const { container } = removal.planned;
-      const why = (): string | undefined => this.#fresh.value.vetoes.get(container.id);
-      if (!(await this.#mayBegin(() => why() === undefined))) {
-        const result = { kind: "skipped", what: why() ?? "" } as const;
-        this.#record(this.#containers, { ...removal, ...untouchedLogs, result, stopped: false });
-        return false;
-      }
+    for (const planned of this.#execution.plan.containers) {
+      const { container, decision } = planned;
+      if (decision.kind === "keep" || this.#last.has(container.id) !== isLast) continue;
+      if (!(await this.#mayBegin(container.id))) continue;
+      const removal = { planned, reason: decision.reason };
       const removed = await removeContainer(removal, this.#removalPorts());
-      return this.#ended(container.id, this.#containers, removed);
-    });
+      this.#ended(container.id, this.#containers, removed);
+    }
   }
 
   #removalPorts() {
@@ -108,16 +98,24 @@ class ContainerRemovals {
     id: string,
     items: Item[],
     { item, note, unanswered }: Removed<Item>,
-  ): boolean {
-    if (item.result.kind === "removed") this.#removed.add(id);
+  ): void {
+    const { passes } = this.#execution;
     if (note !== null) this.#errors.add(note);
     this.#record(items, item);
-    // The pass was stopped before the answer.
-    if (unanswered && item.result.kind === "skipped") throw new Ended("stopped");
-    const { passes } = this.#execution;
+    if (item.result.kind === "removed") {
+      this.#removed.add(id);
+      passes.removed(id);
+    }
     if (item.result.kind === "failed") passes.notRemoved(id);
-    if (item.result.kind === "removed") passes.removed(id);
-    return unanswered;
+    if (!unanswered) return;
+    // The pass was stopped before the answer.
+    if (item.result.kind === "skipped") throw new Ended("stopped");
+    this.#unanswered += 1;
+    if (this.#unanswered >= UNANSWERED_MAX)
+      throw new Ended(
+        "done",
+        `${this.#unanswered} calls about containers and sandboxes got no answer; the next pass does the rest`,
+      );
   }
 
   #record<Item extends ContainerItem | SandboxItem | LogItem>(items: Item[], item: Item): void {
@@ -126,18 +124,13 @@ class ContainerRemovals {
   }
 
   async #removeSandboxes(isLast: boolean): Promise<void> {
-    const planned = this.#fresh.value.plan.sandboxes.flatMap(({ sandbox, decision }) =>
-      decision.kind === "remove" && this.#last.has(sandbox.id) === isLast
-        ? [{ sandbox, reason: decision.reason }]
-        : [],
-    );
-    await this.#stage("sandboxes", planned, async ({ sandbox, reason }) => {
+    for (const { sandbox, decision } of this.#fresh.value.plan.sandboxes) {
       const { id } = sandbox;
-      const mayGo = (): boolean => this.#fresh.value.going.has(id);
-      if (!(await this.#mayBegin(mayGo))) return false;
-      const removed = await removeSandbox(sandbox, reason, this.#removalPorts());
-      return this.#ended(id, this.#sandboxes, removed);
-    });
+      if (decision.kind === "keep" || this.#last.has(id) !== isLast) continue;
+      if (!(await this.#mayBegin(id))) continue;
+      const removed = await removeSandbox(sandbox, decision.reason, this.#removalPorts());
+      this.#ended(id, this.#sandboxes, removed);
+    }
   }
 
   async #removePodLogs(): Promise<void> {
@@ -145,7 +138,7 @@ class ContainerRemovals {
     if (logs === null) return;
     for (const { directory, decision } of this.#fresh.value.plan.podLogs) {
       if (decision.kind === "keep") continue;
-      if (await this.#mayBegin(() => this.#fresh.value.going.has(directory.entry)))
+      if (await this.#mayBegin(directory.entry))
         this.#record(this.#logs, await removePodLogs(directory, decision.reason, { logs, signal }));
     }
   }
@@ -154,33 +147,16 @@ class ContainerRemovals {
     const { logs } = this.#execution;
     if (logs === null) return;
     for (const link of this.#fresh.value.plan.links)
-      if (await this.#mayBegin(() => this.#fresh.value.going.has(linkKey(link))))
+      if (await this.#mayBegin(linkKey(link)))
         this.#record(this.#logs, await removeLink(link, logs));
   }
 
-  /** One after the other. `work` returns whether a call got no answer. */
-  async #stage<T>(
-    name: string,
-    items: readonly T[],
-    work: (item: T) => Promise<boolean>,
-  ): Promise<void> {
-    let unanswered = 0;
-    for (const item of items) {
-      if (await work(item)) unanswered += 1;
-      if (unanswered < UNANSWERED_MAX) continue;
-      throw new Ended(
-        "done",
-        `${name}: ${unanswered} calls got no answer; the next pass does the rest`,
-      );
-    }
-  }
-
   /** Whether it is still removed, by lists of the last second, unless a status contradicts them; a hold counts at once. */
-  async #mayBegin(mayGo: () => boolean): Promise<boolean> {
+  async #mayBegin(key: string): Promise<boolean> {
     await this.#fresh.get();
     this.#endIfHeld();
     if (this.#execution.signal.aborted) throw new Ended("stopped");
-    return mayGo();
+    return this.#fresh.value.going.has(key);
   }
 
   async #listAgain(): Promise<void> {
@@ -245,62 +221,53 @@ function nothingToDo({ containers, sandboxes, podLogs, links }: ContainerPlan): 
 interface FreshContainerPlan {
   readonly plan: ContainerPlan;
   readonly lists: Listed;
-  /** Why containers are kept, although the first plan removes them. */
-  readonly vetoes: ReadonlyMap<ContainerId, string>;
-  /** IDs of sandboxes, entries of log directories and keys of links that the newer plan still removes. */
+  /** What it removes: IDs of containers and sandboxes, entries of log directories and keys of links. */
   readonly going: ReadonlySet<string>;
 }
 
 /** Reading it throws `Ended` if the lists fail. */
 function freshContainerPlan(execution: ContainerExecution): Fresh<FreshContainerPlan> {
-  const { plan, timer, listedNs, lists, decideAgain, signal } = execution;
-  const containers = plan.containers.map(({ container }) => container);
-  const sandboxes = plan.sandboxes.map(({ sandbox }) => sandbox);
-  const planned = {
+  const { plan: first, timer, listedNs, lists: podLists, decideAgain, signal } = execution;
+  const planOn = (plan: ContainerPlan, lists: Listed): FreshContainerPlan => ({
     plan,
-    lists: { containers, sandboxes },
-    vetoes: new Map(),
-    going: new Set<string>(),
-  };
+    lists,
+    going: goingOf(plan, lists),
+  });
   const read = async (): Promise<FreshContainerPlan> => {
     if (signal.aborted) throw new Ended("stopped");
-    const listed = await lists.read(signal).catch((thrown: unknown) => {
+    const lists = await podLists.read(signal).catch((thrown: unknown) => {
       if (signal.aborted) throw new Ended("stopped");
       throw new Ended(
         "observation-failed",
         `the rest is kept, because it cannot be listed again: ${messageOf(thrown)}`,
       );
     });
-    const now = await decideAgain(listed);
+    const plan = await decideAgain(lists);
     if (signal.aborted) throw new Ended("stopped");
-    return { plan: now, lists: listed, vetoes: vetoesOf(now), going: goingOf(now, listed) };
+    return planOn(plan, lists);
   };
-  return new Fresh(timer, read, { value: planned, startNs: listedNs });
+  const containers = first.containers.map(({ container }) => container);
+  const sandboxes = first.sandboxes.map(({ sandbox }) => sandbox);
+  const value = planOn(first, { containers, sandboxes });
+  return new Fresh(timer, read, { value, startNs: listedNs });
 }
 
-/**
- * Why the newer decision forbids what was planned. Limits met since then do not count, because this pass's own
- * removals met them.
- */
-function vetoesOf({ containers }: ContainerPlan): ReadonlyMap<ContainerId, string> {
-  const kept = containers.flatMap(({ container: { id }, decision }) =>
-    decision.kind === "keep" && decision.reason.kind !== "within-limits"
-      ? [[id, `it is kept now: ${decision.reason.kind}`] as const]
-      : [],
-  );
-  return new Map(kept);
-}
-
-/** A sandbox that contains a container is never removed, because its container would go with it. */
-function goingOf({ sandboxes, podLogs, links }: ContainerPlan, lists: Listed): ReadonlySet<string> {
+function goingOf(
+  { containers, sandboxes, podLogs, links }: ContainerPlan,
+  lists: Listed,
+): ReadonlySet<string> {
+  // A sandbox that contains a container is never removed, because its container would go with it.
   const held = new Set(lists.containers.map(({ sandboxId }) => sandboxId));
-  const going = sandboxes.filter(
-    ({ sandbox, decision }) => decision.kind === "remove" && !held.has(sandbox.id),
-  );
-  const logs = podLogs.filter(({ decision }) => decision.kind === "remove");
-  return new Set([
-    ...going.map(({ sandbox }): string => sandbox.id),
-    ...logs.map(({ directory }) => directory.entry),
+  const going = <Planned extends { readonly decision: { readonly kind: string } }>(
+    planned: readonly Planned[],
+  ) => planned.filter(({ decision }) => decision.kind === "remove");
+  return new Set<string>([
+    // Limits that are met now do not count, because this pass's own removals met them.
+    ...containers.flatMap(({ container, decision: { kind, reason } }) =>
+      kind === "remove" || reason.kind === "within-limits" ? [container.id] : [],
+    ),
+    ...going(sandboxes).flatMap(({ sandbox: { id } }) => (held.has(id) ? [] : [id])),
+    ...going(podLogs).map(({ directory }) => directory.entry),
     ...links.map(linkKey),
   ]);
 }

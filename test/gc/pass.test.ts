@@ -107,10 +107,9 @@ test.each([
     await fake.engine.timer.sleep(5_000, new AbortController().signal);
   };
   const { containers } = await gc(fake);
-  expect(containers?.containers.map(({ result }) => result.kind).toSorted()).toEqual([
-    "removed",
-    runsAgain ? "skipped" : "removed",
-  ]);
+  expect(containers?.containers.map(({ result }) => result.kind)).toEqual(
+    Array(runsAgain ? 1 : 2).fill("removed"),
+  );
   expect(fake.writes.includes(`RemoveImage ${anImage("a").id}`)).toBe(!runsAgain);
   expect(fake.writes).toContain(`RemoveImage ${anImage("b").id}`);
 });

@@ -526,7 +526,7 @@ describe("a runtime that does not answer", () => {
     const first = await collect({ sandboxes, silent, options });
     expect(called(first.fake, "StopPodSandbox")).toHaveLength(2);
     expect(first.outcome.errors).toEqual([
-      "sandboxes: 2 calls got no answer; the next pass does the rest",
+      "2 calls about containers and sandboxes got no answer; the next pass does the rest",
     ]);
     const second = await collect({ sandboxes, silent, options });
     expect(called(second.fake, "RemovePodSandbox")).toHaveLength(10);
