@@ -119,7 +119,7 @@ export type RemovalBlock =
   | { readonly kind: "nothing-freed"; readonly filesystem: string; readonly remaining: Duration };
 
 /** Why something that belongs to a pod is kept. */
-type CommonKeepReason =
+export type CommonKeepReason =
   | NotSelectedReason
   | { readonly kind: "source-not-ready"; readonly message: string }
   | { readonly kind: "blocked"; readonly block: RemovalBlock["kind"] }

@@ -4,7 +4,7 @@ import type { Ledger } from "../model/ledger.ts";
 import type { ContainerPlan, ImagePlan, Plan } from "../model/plan.ts";
 import type { ContainerInput } from "./container/container-rules.ts";
 import { decideContainers } from "./container/containers.ts";
-import { judgePods, type Listed, podView } from "./container/pods.ts";
+import { judgePods, type Listed } from "./container/pods.ts";
 import type { Facts } from "./facts.ts";
 import { decideImages, type GoneBefore } from "./image/images.ts";
 import { type Recheck, recheckImages, standingBlocks } from "./image/judge.ts";
@@ -36,6 +36,7 @@ export function decideBy(halves: Halves) {
 
 function containerInput(facts: Facts, fresh: Listed | null): ContainerInput {
   const { snapshot, ledger, limits, purpose } = facts;
+  const { totalUptime } = ledger;
   // A container removed between the list and its status is not the newest of its name; another one is.
   const containers = snapshot.containers.filter(
     ({ id }) => snapshot.imageVolumes.get(id)?.kind !== "gone",
@@ -43,7 +44,7 @@ function containerInput(facts: Facts, fresh: Listed | null): ContainerInput {
   return {
     snapshot: { ...snapshot, containers, ...fresh },
     isFresh: fresh !== null,
-    pods: judgePods(ledger.pods, { ...podView(facts), ...fresh }),
+    pods: judgePods(ledger.pods, { ...snapshot, totalUptime, limits: limits.ledger, ...fresh }),
     limits: limits.containers,
     purpose: purpose.kind,
     now: snapshot.clocks.wall,

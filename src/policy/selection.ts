@@ -1,8 +1,9 @@
 /** The images, containers, sandboxes and logs that a removal by hand is limited to. */
 import type { ImageId } from "../model/ids.ts";
-import type { ContainerPlan, Criterion, Decision, Purpose, Selection } from "../model/plan.ts";
+import type { ContainerPlan, Criterion, Purpose, Selection } from "../model/plan.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import type { TotalUptime } from "../model/time.ts";
+import { keptFor, type Plannable } from "./container/container-rules.ts";
 import { type Ranked, unusedFor } from "./image/rank.ts";
 import { imageNames } from "./image/reference.ts";
 import { usageOf } from "./image/usage.ts";
@@ -68,24 +69,13 @@ function usedIn(namespace: string, snapshot: Snapshot): ReadonlySet<ImageId> {
 /** The container half of a plan, limited to the named namespaces; without any, nothing of it is selected. */
 export function selectedContainers(plan: ContainerPlan, selection: Selection): ContainerPlan {
   const names = new Set(selection.flatMap((it) => (it.kind === "namespace" ? [it.name] : [])));
-  const limited = <
-    Keep,
-    Remove,
-    Planned extends { readonly decision: Decision<Keep | typeof NOT_SELECTED, Remove> },
-  >(
-    planned: readonly Planned[],
-    namespaceOf: (one: Planned) => string,
-  ): readonly Planned[] =>
-    planned.map((one) => {
-      if (one.decision.kind === "keep" || names.has(namespaceOf(one))) return one;
-      const tried = [...one.decision.tried, NOT_SELECTED.kind];
-      return { ...one, decision: { kind: "keep", reason: NOT_SELECTED, tried } };
-    });
+  const unless = <Planned extends Plannable>(one: Planned, namespace: string) =>
+    names.has(namespace) ? one : keptFor(one, NOT_SELECTED);
   return {
     ...plan,
-    containers: limited(plan.containers, ({ container }) => container.podNamespace),
-    sandboxes: limited(plan.sandboxes, ({ sandbox }) => sandbox.namespace),
-    podLogs: limited(plan.podLogs, ({ directory }) => directory.entry.replace(/_.*/s, "")),
+    containers: plan.containers.map((one) => unless(one, one.container.podNamespace)),
+    sandboxes: plan.sandboxes.map((one) => unless(one, one.sandbox.namespace)),
+    podLogs: plan.podLogs.map((one) => unless(one, one.directory.entry.replace(/_.*/s, ""))),
     // A link does not reliably show its namespace.
     links: [],
   };

@@ -115,7 +115,7 @@ function judgementOf({ pods }: ContainerVector): PodJudgement {
     state: pods.sourcesReady
       ? { kind: "ready", source: "vector" }
       : { kind: "not-ready", source: "vector", why: "the sources of the vector are not ready" },
-    shouldRemoveContent: (uid) => (pods.contentShouldBeRemoved.includes(uid) ? "pod-gone" : null),
+    isDeleted: (uid) => pods.contentShouldBeRemoved.includes(uid),
     hasEnded: (uid) => pods.runtimeShouldBeRemoved.includes(uid),
     foreignDead: () => false,
     mayBeDeleted: () => false,

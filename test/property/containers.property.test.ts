@@ -112,7 +112,7 @@ describe("every plan", () => {
       for (const { container } of going(containers)) {
         const { state, podUid: uid } = container;
         expect(state).not.toBe("running");
-        const gone = pods.shouldRemoveContent(uid) !== null || limits.collectForeign;
+        const gone = pods.isDeleted(uid) || limits.collectForeign;
         if (!gone) expect(state).toBe("exited");
       }
     }),

@@ -11,6 +11,7 @@ import type {
   Purpose,
 } from "../../model/plan.ts";
 import type {
+  CommonKeepReason,
   ContainerKeepReason,
   ContainerRemoveReason,
   LogKeepReason,
@@ -118,25 +119,24 @@ const sourceNotReady = ({ input: { pods } }: PodSubject) =>
     : null;
 
 /** No pod source knows what Kubernetes did not create. */
-export function podDeleted({ owner, input: { pods, purpose } }: PodSubject) {
-  if (owner.foreign) return pods.foreignDead(owner.uid) ? remove({ kind: "foreign-dead" }) : null;
-  const deleted = pods.shouldRemoveContent(owner.uid);
-  if (deleted !== null) return remove({ kind: deleted });
-  const isReclaimed = purpose !== "periodic" && pods.hasEnded(owner.uid);
-  return isReclaimed ? remove({ kind: "pod-terminated" }) : null;
+const isDeleted = ({ owner: { uid, foreign: isForeign }, input: { pods } }: PodSubject): boolean =>
+  isForeign ? pods.foreignDead(uid) : pods.isDeleted(uid);
+
+export function podDeleted(subject: PodSubject) {
+  const { owner, input } = subject;
+  if (isDeleted(subject)) return remove({ kind: owner.foreign ? "foreign-dead" : "pod-gone" });
+  const isReclaimed = input.purpose !== "periodic" && input.pods.hasEnded(owner.uid);
+  return isReclaimed && !owner.foreign ? remove({ kind: "pod-terminated" }) : null;
 }
 
 export const running = ({ container }: ContainerSubject) =>
   container.state === "running" ? keep({ kind: "running" }) : null;
 
 /** A created container is about to start, and an unknown one may be alive. */
-function notDead({ container, owner, input: { pods } }: ContainerSubject) {
-  if (container.state === "exited") return null;
-  const isDeleted = owner.foreign
-    ? pods.foreignDead(owner.uid)
-    : pods.shouldRemoveContent(owner.uid) !== null;
-  return isDeleted ? null : keep({ kind: "not-dead", state: container.state });
-}
+const notDead = (subject: ContainerSubject) =>
+  subject.container.state === "exited" || isDeleted(subject)
+    ? null
+    : keep({ kind: "not-dead", state: subject.container.state });
 
 /** A creation in the future means that the clock was set back; it counts as young, as in the kubelet. */
 export function tooYoung({ container, input: { now, limits } }: ContainerSubject) {
@@ -158,10 +158,9 @@ export const newestOfPod = ({ isNewestOfPod }: SandboxSubject) =>
 
 /** No source reports foreign pods as deleted, and reclaim does not apply to logs. */
 function podOfLogsDeleted({ owner, listed, input: { pods } }: LogSubject) {
-  const deleted = owner.foreign ? null : pods.shouldRemoveContent(owner.uid);
-  if (deleted === null) return null;
+  if (owner.foreign || !pods.isDeleted(owner.uid)) return null;
   return listed === undefined
-    ? remove({ kind: deleted })
+    ? remove({ kind: "pod-gone" })
     : keep({ kind: "in-use", what: `${listed} is of its pod` });
 }
 
@@ -252,23 +251,26 @@ function linksWithout(
   return (logs?.danglingLinks ?? []).filter((link) => !isThere(link));
 }
 
-interface Blocked {
-  readonly kind: "blocked";
-  readonly block: RemovalBlock["kind"];
+const unlessBlocked = <Planned extends Plannable>(
+  planned: readonly Planned[],
+  [block]: readonly RemovalBlock[],
+): readonly Planned[] =>
+  block === undefined
+    ? planned
+    : planned.map((one) => keptFor(one, { kind: "blocked", block: block.kind }));
+
+export interface Plannable {
+  readonly decision: Decision<unknown, unknown>;
 }
 
-function unlessBlocked<
-  Keep,
-  Remove,
-  Planned extends { readonly decision: Decision<Keep | Blocked, Remove> },
->(planned: readonly Planned[], [block]: readonly RemovalBlock[]): readonly Planned[] {
-  if (block === undefined) return planned;
-  const reason: Blocked = { kind: "blocked", block: block.kind };
-  return planned.map((each) => {
-    if (each.decision.kind === "keep") return each;
-    const decision = { kind: "keep" as const, reason, tried: [...each.decision.tried, "blocked"] };
-    return { ...each, decision };
-  });
+/** The same, but what would be removed is kept for this reason. */
+export function keptFor<Planned extends Plannable>(
+  planned: Planned,
+  reason: CommonKeepReason,
+): Planned {
+  const { decision } = planned;
+  if (decision.kind === "keep") return planned;
+  return { ...planned, decision: decisionOf({ keep: reason }, decision.tried) };
 }
 
 /** By creation, as the kubelet orders instances; then by attempt and ID, so that the order is total. */

@@ -13,7 +13,6 @@ import {
   type Snapshot,
 } from "../../model/snapshot.ts";
 import { seconds, type TotalUptime, uptimeSince } from "../../model/time.ts";
-import type { Facts } from "../facts.ts";
 
 export interface Owner {
   /** The pod's UID, or a substitute if Kubernetes created none. Empty only for the kubelet's rules. */
@@ -103,16 +102,10 @@ export interface PodView extends Listed {
   readonly limits: LedgerLimits;
 }
 
-export const podView = ({ snapshot, ledger, limits }: Facts): PodView => ({
-  ...snapshot,
-  totalUptime: ledger.totalUptime,
-  limits: limits.ledger,
-});
-
 export interface PodJudgement {
   readonly state: PodSourceState;
   /** Its containers, sandboxes and logs are removed: the kubelet's "content should be removed". */
-  readonly shouldRemoveContent: (uid: PodUid) => "pod-gone" | null;
+  readonly isDeleted: (uid: PodUid) => boolean;
   /** It is terminated or deleted, so reclaim removes its containers and sandboxes. */
   readonly hasEnded: (uid: PodUid) => boolean;
   /** Foreign and dead in two passes in a row; no source knows it. */
@@ -189,7 +182,7 @@ export function judgePods(records: ReadonlyMap<PodUid, PodRecord>, view: PodView
   };
   return {
     state,
-    shouldRemoveContent: (uid) => (isDeleted(uid) ? "pod-gone" : null),
+    isDeleted,
     hasEnded: isCri ? isDead : isDeleted,
     foreignDead: isDead,
     mayBeDeleted: (uid) =>

@@ -40,16 +40,16 @@ describe("by kubelet-dir, a pod", () => {
   const running = viewOf({ ...lists, containers }, reading(source, "uid-a"));
 
   test.each([
-    ["that is absent in two passes in a row counts as deleted", [absent, absent], "pod-gone"],
-    ["that is absent once does not", [present, absent], null],
-    ["that comes back in between does not", [absent, present, absent], null],
-    ["does not if the source failed in between", [absent, broken, absent], null],
-    ["with a ready sandbox is alive, whatever the source lists", [ready, ready, ready], null],
-    ["with a running container is alive", [running, running, running], null],
+    ["that is absent in two passes in a row counts as deleted", [absent, absent], true],
+    ["that is absent once does not", [present, absent], false],
+    ["that comes back in between does not", [absent, present, absent], false],
+    ["does not if the source failed in between", [absent, broken, absent], false],
+    ["with a ready sandbox is alive, whatever the source lists", [ready, ready, ready], false],
+    ["with a running container is alive", [running, running, running], false],
   ] as const)("%s", (_, views, deleted) => {
     const judgement = after(...views);
-    expect(judgement.shouldRemoveContent(B)).toBe(deleted);
-    expect(judgement.hasEnded(B)).toBe(deleted !== null);
+    expect(judgement.isDeleted(B)).toBe(deleted);
+    expect(judgement.hasEnded(B)).toBe(deleted);
   });
 
   test("absent once may be deleted only if the source is ready and still does not list it", () => {
@@ -95,7 +95,7 @@ test("without a source no pod ever counts as deleted", () => {
   const view = viewOf(lists, { kind: "none", why: "a test" });
   const judgement = after(view, view, view, { ...view, totalUptime: totalUptime(hours(10_000)) });
   expect(judgement.state).toEqual({ kind: "none", why: "a test" });
-  expect([judgement.shouldRemoveContent(B), judgement.hasEnded(B)]).toEqual([null, false]);
+  expect([judgement.isDeleted(B), judgement.hasEnded(B)]).toEqual([false, false]);
 });
 
 describe("by the runtime alone, a pod", () => {
@@ -106,12 +106,12 @@ describe("by the runtime alone, a pod", () => {
     });
 
   test.each([
-    ["observed dead for --dead-pod-ttl counts as deleted", at(0n), at(hours(24)), "pod-gone"],
-    ["does not a minute earlier", at(0n), at(hours(24) - minutes(1)), null],
-    ["does not by its timestamps", at(0n, ancient), at(minutes(1), ancient), null],
+    ["observed dead for --dead-pod-ttl counts as deleted", at(0n), at(hours(24)), true],
+    ["does not a minute earlier", at(0n), at(hours(24) - minutes(1)), false],
+    ["does not by its timestamps", at(0n, ancient), at(minutes(1), ancient), false],
   ] as const)("%s", (_, first, second, deleted) => {
     const judgement = after(first, second);
-    expect(judgement.shouldRemoveContent(B)).toBe(deleted);
+    expect(judgement.isDeleted(B)).toBe(deleted);
     // Dead in two passes, so reclaim under pressure may take its containers.
     expect([judgement.hasEnded(B), judgement.mayBeDeleted(B)]).toEqual([true, true]);
   });
@@ -153,11 +153,11 @@ describe.each(["kubelet-dir", "cri"] as const)(
       const judgement = judgePods(new Map(), viewOf(lists, reading(source, "uid-a")));
       expect(judgement.state.kind).toBe("ready");
       expect({
-        content: judgement.shouldRemoveContent(B),
+        content: judgement.isDeleted(B),
         ended: judgement.hasEnded(B),
         foreign: judgement.foreignDead(B),
         maybe: judgement.mayBeDeleted(B),
-      }).toEqual({ content: null, ended: false, foreign: false, maybe: false });
+      }).toEqual({ content: false, ended: false, foreign: false, maybe: false });
     });
   },
 );

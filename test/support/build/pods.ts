@@ -62,12 +62,11 @@ export function judged(change: {
 }): PodJudgement {
   const among = (uids: readonly string[] | undefined, uid: PodUid): boolean =>
     (uids ?? []).includes(uid);
-  const shouldRemoveContent = (uid: PodUid): "pod-gone" | null =>
-    among(change.gone, uid) ? "pod-gone" : null;
+  const isDeleted = (uid: PodUid): boolean => among(change.gone, uid);
   return {
     state: stateOf(change),
-    shouldRemoveContent,
-    hasEnded: (uid) => shouldRemoveContent(uid) !== null || among(change.terminated, uid),
+    isDeleted,
+    hasEnded: (uid) => isDeleted(uid) || among(change.terminated, uid),
     foreignDead: (uid) => among(change.foreignDead, uid),
     mayBeDeleted: () => false,
   };
