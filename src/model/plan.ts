@@ -161,8 +161,6 @@ export interface ImagePlan {
 }
 
 export type PlanNote =
-  /** The filesystem reports more available than its capacity. */
-  | { readonly kind: "clamped"; readonly path: string }
   /** Why no image is removed for a disk that triggers, while some are removed for something else. */
   | {
       readonly kind: "out-of-reach";

@@ -5,7 +5,7 @@
 
 import { runtimeOf } from "../cri/runtimes.ts";
 import type { ImageLimits, Thresholds } from "../model/limits.ts";
-import type { DiskUsage, Futility, ImagePlan, ImageTarget, PlanNote } from "../model/plan.ts";
+import type { DiskUsage, Futility, ImagePlan, ImageTarget } from "../model/plan.ts";
 import type { RemovalBlock } from "../model/reason.ts";
 import type { DiskReading, Filesystem, RuntimeInfo, Snapshot } from "../model/snapshot.ts";
 import { atLeastZero, larger, smaller } from "../model/values.ts";
@@ -18,11 +18,10 @@ export type DiskTarget = Extract<ImageTarget, { readonly device: string }>;
 
 export interface DiskJudgement {
   readonly usage: readonly DiskUsage[];
-  /** Filesystems with implausible figures. */
+  /** Filesystems without capacity, on which nothing is decided. */
   readonly blocks: readonly RemovalBlock[];
   /** Targets of the thresholds that are met. */
   readonly targets: readonly ImageTarget[];
-  readonly notes: readonly PlanNote[];
 }
 
 /** Judges every filesystem that holds images by the thresholds on disk usage. */
@@ -31,31 +30,36 @@ export function judgeDisks(
   limits: Thresholds,
 ): DiskJudgement {
   const stores = filesystems.filter(({ roles }) => roles.includes("imagefs"));
-  const faults = stores.flatMap((filesystem) => {
-    const message = spaceFault(filesystem);
-    return message === null ? [] : [{ filesystem, message }];
-  });
-  const nowhere = { path: "", message: "the runtime names no image filesystem" };
-  const invalid = faults.map(({ filesystem: { path }, message }) => ({ path, message }));
-  const sound = stores.filter((store) => faults.every(({ filesystem }) => filesystem !== store));
-  const usage = sound.map((filesystem) => diskUsageOf(filesystem, limits));
-  const isClamped = ({ availableBytes, capacityBytes }: Filesystem): boolean =>
-    availableBytes > capacityBytes;
+  const isSound = (store: Filesystem): boolean =>
+    store.capacityBytes > 0n && store.availableBytes >= 0n;
+  const blocks = stores.filter((store) => !isSound(store)).map(invalidCapacity);
+  const usage = stores.filter(isSound).map((store) => diskUsageOf(store, limits));
   return {
     usage,
-    blocks: (stores.length === 0 ? [nowhere] : invalid).map((fault) => ({
-      kind: "invalid-capacity",
-      ...fault,
-    })),
+    blocks: stores.length === 0 ? [NO_STORE] : blocks,
     targets: usage.filter((one) => one.usedPercent >= one.highPercent).map(lowTarget),
-    notes: sound.filter(isClamped).map(({ path }) => ({ kind: "clamped", path })),
   };
 }
+
+type InvalidCapacity = Extract<RemovalBlock, { readonly kind: "invalid-capacity" }>;
+
+export const NO_STORE: InvalidCapacity = {
+  kind: "invalid-capacity",
+  path: "",
+  message: "the runtime names no image filesystem",
+};
+
+export const invalidCapacity = ({ path, capacityBytes }: Filesystem): InvalidCapacity => ({
+  kind: "invalid-capacity",
+  path,
+  message: `the image filesystem at ${path} reports a capacity of ${capacityBytes} bytes`,
+});
 
 function diskUsageOf(filesystem: Filesystem, { highPercent, lowPercent }: Thresholds): DiskUsage {
   const { capacityBytes, availableBytes } = filesystem;
   return {
     filesystem,
+    // More than the capacity is a rounding.
     usedPercent: usedPercent(capacityBytes, smaller(availableBytes, capacityBytes)),
     inodesUsedPercent: inodesUsedPercent(filesystem),
     highPercent,
@@ -80,21 +84,6 @@ const usedPercent = (capacity: bigint, available: bigint): number =>
 export const inodesUsedPercent = ({ inodes, inodesFree }: Filesystem): number | null =>
   inodes <= 0n || inodesFree < 0n || inodesFree > inodes ? null : usedPercent(inodes, inodesFree);
 
-/**
- * Why a filesystem's figures are implausible, so that nothing is decided on them. Available may exceed the capacity by a
- * rounding: 4096 bytes or a thousandth of the capacity, whichever is more.
- */
-function spaceFault({ capacityBytes, availableBytes, path }: Filesystem): string | null {
-  if (capacityBytes <= 0n)
-    return `the image filesystem at ${path} reports a capacity of ${capacityBytes} bytes`;
-  const rounding = larger(capacityBytes / 1000n, 4096n);
-  if (availableBytes >= 0n && availableBytes <= capacityBytes + rounding) return null;
-  // Without the figure that differs each time: what lasts is reported once.
-  const what =
-    availableBytes < 0n ? "less than 0 bytes available" : "more available than its capacity";
-  return `the filesystem at ${path} reports ${what}, of ${capacityBytes} bytes`;
-}
-
 /** Until so much is available on every filesystem that holds images, whatever the thresholds. */
 export function freeTargets(
   { filesystems }: Pick<Snapshot, "filesystems">,
@@ -112,7 +101,6 @@ export function spaceTarget(
 ): DiskTarget {
   const { device, path } = filesystem;
   const { availableBytes, relievedBytes = availableBytes } = target;
-  // More than the capacity is a rounding.
   const available = smaller(filesystem.availableBytes, filesystem.capacityBytes);
   const wantedBytes = availableBytes - available + reserveLackOf(filesystem);
   return { kind: "available-bytes", device, path, ...target, wantedBytes, relievedBytes };

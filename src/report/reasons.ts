@@ -192,11 +192,6 @@ export const imageBlock = reasons<RemovalBlock>({
 });
 
 export const planNote = reasons<PlanNote>({
-  clamped: {
-    title: "more available than the capacity",
-    text: ({ path }) =>
-      `${clean(path)} reports more available than its capacity; crigc treats it as empty`,
-  },
   "out-of-reach": {
     title: "a disk that images cannot relieve",
     text: ({ block }) => `no image is removed to relieve this disk: ${imageBlock.text(block)}`,

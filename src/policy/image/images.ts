@@ -211,7 +211,6 @@ function unprotectedReason({ demand, aged, blocks }: Choosing): ImageKeepReason 
 function notesOf(facts: Facts, demand: RemovalDemand, isIdle: boolean): readonly PlanNote[] {
   const isPeriodic = facts.purpose.kind === "periodic";
   return [
-    ...demand.disks.notes,
     // Otherwise they are blocks.
     ...(isIdle ? [] : demand.outOfReach.map((block) => ({ kind: "out-of-reach" as const, block }))),
     ...(isPeriodic && !watchesSpace(facts.limits.images) ? [{ kind: "space-off" as const }] : []),

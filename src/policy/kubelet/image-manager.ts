@@ -20,7 +20,15 @@ import { type Ranked, unusedFor } from "../image/rank.ts";
 import { distinctImages } from "../image/reference.ts";
 import { usageOf } from "../image/usage.ts";
 import { selectionOf } from "../selection.ts";
-import { freeTargets, inodesUsedPercent, type StopRule, watchesSpace } from "../space.ts";
+import {
+  type DiskJudgement,
+  freeTargets,
+  inodesUsedPercent,
+  invalidCapacity,
+  NO_STORE,
+  type StopRule,
+  watchesSpace,
+} from "../space.ts";
 
 /** By the uptime of the machine, which does not jump. */
 interface Detected {
@@ -86,7 +94,7 @@ export class ImageManager {
       blocks,
       futility: [],
       usage: disk.usage,
-      notes: [...disk.notes, ...(isPeriodic ? this.#notes(facts) : [])],
+      notes: isPeriodic ? this.#notes(facts) : [],
       ...this.#choice({ facts, judgement, order, aged, targets, blocks }),
     };
   }
@@ -259,31 +267,17 @@ function unprotectedReason({ targets, aged, blocks }: Choosing): ImageKeepReason
     : { kind: "blocked", block: first.kind };
 }
 
-interface DiskJudgement extends Pick<ImagePlan, "usage" | "targets" | "notes"> {
-  readonly blocks: readonly RemovalBlock[];
-}
-
 /** The kubelet reads only the first image filesystem. */
-function judgeDisk({ filesystems }: Pick<Snapshot, "filesystems">, limits: Thresholds) {
+function judgeDisk(
+  { filesystems }: Pick<Snapshot, "filesystems">,
+  limits: Thresholds,
+): DiskJudgement {
   const first = filesystems.find(({ roles }) => roles.includes("imagefs"));
-  if (first === undefined) return invalid("", "the runtime names no image filesystem");
-  const { path, capacityBytes: capacity, availableBytes } = first;
-  if (capacity <= 0n)
-    return invalid(path, `the image filesystem at ${path} reports a capacity of ${capacity} bytes`);
-  const isClamped = availableBytes > capacity;
-  return {
-    ...spaceOf(first, isClamped ? capacity : availableBytes, limits),
-    blocks: [],
-    notes: isClamped ? [{ kind: "clamped" as const, path }] : [],
-  };
+  if (first === undefined) return { usage: [], targets: [], blocks: [NO_STORE] };
+  const { capacityBytes, availableBytes } = first;
+  if (capacityBytes <= 0n) return { usage: [], targets: [], blocks: [invalidCapacity(first)] };
+  return { ...spaceOf(first, smaller(availableBytes, capacityBytes), limits), blocks: [] };
 }
-
-const invalid = (path: string, message: string): DiskJudgement => ({
-  usage: [],
-  targets: [],
-  notes: [],
-  blocks: [{ kind: "invalid-capacity", path, message }],
-});
 
 /** In whole numbers, multiplied before they are divided, as in `GarbageCollect`. */
 function spaceOf(

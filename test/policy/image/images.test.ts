@@ -398,7 +398,7 @@ describe("futility", () => {
 
 test.each([
   ["a capacity of 0", { capacityBytes: 0n, availableBytes: 0n }, "/var/lib/containerd"],
-  ["more available than there is", { availableBytes: 200n * GIB }, "/var/lib/containerd"],
+  ["less than nothing available", { availableBytes: -1n }, "/var/lib/containerd"],
   ["no role of images", { roles: ["nodefs"] }, ""],
 ] as const)(
   "a filesystem whose figures cannot be judged and has %s stops every image, for every purpose",

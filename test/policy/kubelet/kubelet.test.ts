@@ -186,7 +186,7 @@ test("only the first image filesystem counts, and more available than its capaci
   expect(on(...empty.filesystems, second).targets).toEqual([]);
   expect(on(second).targets).toMatchObject([{ path: "/b", wantedBytes: 19n * GIB }]);
   const beyond = on(aFilesystem({ availableBytes: 101n * GIB }));
-  expect(beyond).toMatchObject({ targets: [], notes: [{ kind: "clamped" }] });
+  expect(beyond).toMatchObject({ targets: [], usage: [{ usedPercent: 0 }] });
 });
 
 test("a high threshold of 100 watches space only in an agent, which began when it had something to do", () => {
