@@ -52,12 +52,8 @@ export async function planNode(
   );
   const unmeasured = unmeasuredIn(seen.snapshot);
   if (unmeasured !== null) context.note(unmeasured.message);
-  const { isForgetful } = node.engine.policy;
-  if (isForgetful)
-    context.note("first seen and last used come from the ledger, which the kubelet's rules ignore");
+  if (!isFirstLook || node.engine.memory.current().observedAt !== null) return seen;
   const { minimumAge } = config.limits.images;
-  const isNew = node.engine.memory.current().observedAt === null;
-  if (!isFirstLook || !isNew || isForgetful) return seen;
   context.note(
     `no ledger yet, so every image is judged as if it were old enough; crigc gc would keep all of them for their first ${humanDuration(minimumAge)}`,
   );

@@ -73,8 +73,6 @@ export interface Policy {
   readonly containersFirst: boolean;
   /** Whether layers decide anything. */
   readonly knowsLayers: boolean;
-  /** Whether image ages begin with the process and ignore the ledger. */
-  readonly isForgetful: boolean;
 }
 
 export const defaultPolicy: Policy = {
@@ -86,5 +84,4 @@ export const defaultPolicy: Policy = {
   stopRule: measuredStop,
   containersFirst: false,
   knowsLayers: true,
-  isForgetful: false,
 };

@@ -9,9 +9,9 @@ import { endWords, eventWords, passFigureWords, passTitle } from "./pass-words.t
 import { IMAGE_TRIGGERS, imageTrigger, POD_REMOVALS, podReasons, withSignal } from "./reasons.ts";
 import { clean, column, type Columns, OPTIONAL, Printer, RIGHT, type Screen } from "./terminal.ts";
 import {
-  between,
   bytesCell,
   changeCell,
+  elapsed,
   humanBytes,
   humanDuration,
   humanMs,
@@ -105,7 +105,7 @@ function passRowWords({ imagesEndText, containersEndText, ...pass }: PassRowJson
   if (pass.error !== null) return words;
   return endedAt === null
     ? `${words}, interrupted or still running`
-    : `${words}, in ${humanDuration(between(endedAt, startedAt))}`;
+    : `${words}, in ${humanDuration(elapsed(endedAt, startedAt))}`;
 }
 
 export const removalKinds = ["image", "container", "sandbox", "pod-logs", "log-link"] as const;

@@ -4,7 +4,6 @@ import type { ImageId } from "../model/ids.ts";
 import type { Container, Image, Sandbox } from "../model/snapshot.ts";
 import {
   type Duration,
-  duration,
   durationFromMs,
   fromRfc3339,
   type Instant,
@@ -76,12 +75,11 @@ const SPANS = [
   ["s", 1_000_000_000n],
 ] as const;
 
-/** `3d4h`, `2m30s`, `1.5s`, `40ms`: the two largest units, rounded down. */
+/** `3d4h`, `2m30s`, `1.5s`, `40ms`: the two largest units, rounded down. Clocks jump, so a negative span is 0s. */
 export function humanDuration(span: Duration): string {
   const ns: bigint = span;
-  if (ns < 0n) return `-${humanDuration(duration(-ns))}`;
   if (ns < 1_000_000_000n)
-    return ns === 0n ? "0s" : ns < 1_000_000n ? "<1ms" : `${ns / 1_000_000n}ms`;
+    return ns <= 0n ? "0s" : ns < 1_000_000n ? "<1ms" : `${ns / 1_000_000n}ms`;
   if (ns < 10_000_000_000n) return `${Number(ns / 100_000_000n) / 10}s`;
   const at = SPANS.findIndex(([, size]) => ns >= size);
   const [unit, size] = SPANS[at] ?? SPANS[3];
@@ -93,14 +91,8 @@ export function humanDuration(span: Duration): string {
 /** A time of a document. */
 export const instantOf = (time: string): Instant => fromRfc3339(time) ?? instant(0n);
 
-export const between = (later: string, earlier: string): Duration =>
+export const elapsed = (later: string, earlier: string): Duration =>
   since(instantOf(later), instantOf(earlier));
-
-/** Clocks jump, so a negative span is shown as 0. */
-export function elapsed(later: string, earlier: string): Duration {
-  const span = between(later, earlier);
-  return span < 0n ? duration(0n) : span;
-}
 
 /** A span of a document. */
 export const humanMs = (ms: number): string => humanDuration(durationFromMs(ms));

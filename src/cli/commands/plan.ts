@@ -180,31 +180,22 @@ interface Named {
   readonly names: readonly string[];
 }
 
-/**
- * Exact names win over ID prefixes and repositories, these over ends of names, with or without a tag. Throws
- * `ConfigError` if several names end so.
- */
+/** Exact names win over ID prefixes, repositories and ends of names. Throws `ConfigError` if several names end so. */
 function calledSo<One extends Named>(all: readonly One[], reference: string): readonly One[] {
-  const repository = /@|:[^/]*$/.test(reference) ? null : normaliseRepository(reference);
   const exact = all.filter(({ id, names }) => [id, ...names].includes(reference));
   if (exact.length > 0) return exact;
-  const loose = all.filter(
+  const repository = normaliseRepository(reference);
+  const found = all.filter(
     ({ id, names }) =>
       isIdPrefix(id, reference) ||
-      (repository !== null && names.some((name) => repositoryOf(name) === repository)),
+      names
+        .flatMap((name) => [name, repositoryOf(name)])
+        .some((it) => it === repository || it?.endsWith(`/${reference}`)),
   );
-  if (loose.length > 0) return loose;
-  const ending = all.filter(({ names }) =>
-    names.flatMap((name) => [name, repositoryOf(name)]).some((it) => it?.endsWith(`/${reference}`)),
-  );
-  const shown = new Set(ending.map(({ id, names }) => names[0] ?? id));
-  if (shown.size > 1)
-    throw usageError(
-      "crigc explain",
-      reference,
-      `${quoted(reference)} ends ${shown.size} names: ${[...shown].join(", ")}; use one of them`,
-    );
-  return ending;
+  const shown = new Set(found.map(({ id, names: [name = id] }) => name));
+  if (new Set(Array.from(shown, (name) => repositoryOf(name) ?? name)).size <= 1) return found;
+  const fits = `fits ${shown.size} names: ${[...shown].join(", ")}; use one of them`;
+  throw usageError("crigc explain", reference, `${quoted(reference)} ${fits}`);
 }
 
 /** What the removal of an image alone would free; `null`: unknown. */

@@ -28,6 +28,5 @@ export function kubeletPolicy(
     stopRule,
     containersFirst: true,
     knowsLayers: false,
-    isForgetful: true,
   };
 }

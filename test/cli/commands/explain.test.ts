@@ -47,9 +47,17 @@ test("explain finds an image by the end of its name, and rejects an end of two n
   const ambiguous = await ending("api:1.2");
   expect(ambiguous.code).toBe(2);
   expect(ambiguous.stderr).toContain(
-    '"api:1.2" ends 2 names: a.example/team/api:1.2, b.example/team/api:1.2; use one of them',
+    '"api:1.2" fits 2 names: a.example/team/api:1.2, b.example/team/api:1.2; use one of them',
   );
   expect((await ending("b.example/team/api")).code).toBe(0);
+});
+
+test("explain shows every tag of the only repository that ends so", async () => {
+  const images = ["1", "2"].map((tag) => anImage(tag, { repoTags: [`r.example/team/web:${tag}`] }));
+  const { stdout } = await crigc(["explain", "web"], {
+    open: { node: openNodeOf({ snapshot: { images } }).node },
+  });
+  expect(stdout.match(/^Image r.example.team.web:.$/gm)).toHaveLength(2);
 });
 
 test("rm finds an image without a tag as tables show it, and not by another digest", () => {
