@@ -91,17 +91,7 @@ export const imageUsageJson = ({ images, ...report }: ImageUsageReport) => ({
 
 type ShareJson = ReturnType<typeof shareJson>;
 
-const shareJson = (share: ImageShare) =>
-  jsonOf(
-    share,
-    "name",
-    "images",
-    "removable",
-    "reportedBytes",
-    "uniqueBytes",
-    "sharedBytes",
-    "lastUsedAt",
-  );
+const shareJson = (share: ImageShare) => jsonOf(share);
 
 /** Largest first; `null`: unknown. */
 const largestContainers = ({ containers, writableLayers }: DiskUsageReport) =>

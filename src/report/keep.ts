@@ -18,9 +18,9 @@ export type KeepRulesDocument = ReturnType<typeof keepRulesDocument>;
 export const keepRulesDocument = ({ rules, problems, matches }: KeepRulesReport) =>
   document("KeepRules", {
     valid: problems.length === 0,
-    problems: problems.map((it) => jsonOf(it, "source", "message")),
+    problems: problems.map((it) => jsonOf(it)),
     rules: rules.map((rule) => ({
-      ...jsonOf(rule, "pattern", "source"),
+      ...jsonOf(rule),
       images: matches === null ? null : (matches.get(rule) ?? []).map(imageJson),
     })),
   });

@@ -44,11 +44,6 @@ export const clean = (text: string): string =>
     .replace(C0, "")
     .replace(MISLEADING, "");
 
-export const padded = (text: string, columns: number, align: "left" | "right" = "left"): string => {
-  const gap = " ".repeat(Math.max(0, columns - Bun.stringWidth(text)));
-  return align === "left" ? text + gap : gap + text;
-};
-
 /** The texts of a list, without those that a condition omits. */
 export const present = (texts: readonly (string | false)[]): readonly string[] =>
   texts.filter((text) => text !== false);
@@ -140,7 +135,10 @@ export function tableLines<Item>(
   const columns = shownColumns(all, items).map(({ title, cell, align }) => {
     const cells = [title, ...items.map(cell)];
     const width = cells.reduce((most, it) => Math.max(most, Bun.stringWidth(it)), 0);
-    return cells.map((it) => padded(it, width, align));
+    return cells.map((it) => {
+      const gap = " ".repeat(width - Bun.stringWidth(it));
+      return align === "right" ? gap + it : it + gap;
+    });
   });
   const [titles = "", ...rows] = ["", ...items].map((_, row) =>
     columns

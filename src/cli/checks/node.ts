@@ -14,7 +14,7 @@ import { layersOf } from "../../policy/layers.ts";
 import { breakdownWords, writtenBytes } from "../../report/disk-usage.ts";
 import { failed, ok, type Verdict, type Verdicts, warning } from "../../report/doctor.ts";
 import { podSourceWords } from "../../report/reasons.ts";
-import { present } from "../../report/terminal.ts";
+import { andMore, present } from "../../report/terminal.ts";
 import { humanBytes, plural, shortId, spaceWords } from "../../report/words.ts";
 
 /** `written`: by containers, which some runtimes count among the images; `null`: unknown. */
@@ -115,7 +115,7 @@ function nameCheck({ images }: Snapshot): Verdict {
   if (nameless.length === 0) return ok("every image has a name");
   const shown = nameless.slice(0, NAMED_MAX).map(({ id }) => shortId(id));
   return warning(
-    `${plural(nameless.length, "image")} known by ID only: ${shown.join(", ")}${nameless.length > NAMED_MAX ? ", …" : ""}`,
+    `${plural(nameless.length, "image")} known by ID only: ${andMore(shown, nameless.length)}`,
     "an interrupted pull or a moved tag left them; keep rules for them need the ID",
   );
 }

@@ -73,17 +73,11 @@ export const keepTest = command({
       throw usageError("crigc keep test", pattern, `invalid pattern: ${problem.message}`);
     const { snapshot } = await planNode(context, { parts: IMAGES_ONLY });
     const matches = keepRuleMatches(compiled, snapshot.images);
-    const count = matches.get(rule)?.length ?? 0;
     await print(context, {
       document: keepRulesDocument({ rules: [rule], problems: [], matches }),
-      table: ({ rules }) =>
-        [
-          `${clean(pattern)} matches ${plural(count, "image")}${count === 0 ? "" : ":"}`,
-          ...rules.flatMap(({ images }) => images?.map(({ name }) => `  ${name}`) ?? []),
-          "",
-        ].join("\n"),
+      table: keepRulesTable,
     });
-    return count > 0 ? exit.done : exit.unknown;
+    return matches.get(rule)?.length ? exit.done : exit.unknown;
   },
 });
 

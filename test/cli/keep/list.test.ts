@@ -24,9 +24,14 @@ test.each<[string, string, number, RegExp]>([
     "lists what it matches",
     "registry.example/*",
     0,
-    /^registry.example\/\* matches 1 image:\n {2}registry.example\/app:v1\n$/,
+    /^registry.example\/\* +crigc keep test +1: registry.example\/app:v1$/m,
   ],
-  ["exits 8 if no image matches", "registry.example/gone", 8, /matches 0 images\n$/],
+  [
+    "exits 8 if no image matches",
+    "registry.example/gone",
+    8,
+    /^registry.example\/gone +crigc keep test +no image on this node$/m,
+  ],
   ["exits 2 if the pattern is invalid", "not valid", 2, /^$/],
 ])("keep test %s", async (_, pattern, code, words) => {
   const { node } = openNodeOf({ snapshot: { images: [app, pause] } });
