@@ -6,11 +6,11 @@ import type { Config } from "../config/config.ts";
 import type { Runtime } from "../cri/client.ts";
 import type { Answering } from "../cri/discover.ts";
 import type { Journal } from "../gc/journal.ts";
+import type { ObservePorts } from "../gc/observe.ts";
 import { PassMemory } from "../gc/pass-memory.ts";
 import { type Engine, type ReadEngine, volatileMemory } from "../gc/ports.ts";
 import { AssertionError, messageOf, RuntimeError } from "../model/errors.ts";
 import type { Ledger } from "../model/ledger.ts";
-import type { DiskReader, HostReader, LedgerMemory } from "../model/ports.ts";
 import { machineId, readClocks, timer, wallClock } from "../node/clock.ts";
 import { commitBy, diskOf } from "../node/disk.ts";
 import { readHold } from "../node/hold.ts";
@@ -48,8 +48,11 @@ export async function openNode(opening: Opening) {
   const { config, owner, notify } = opening;
   const host = hostOf(config, (error) => (error === null ? undefined : notify(error)));
   const { runtime } = await connect(onRuntimeOf(owner, config));
-  const memory = volatileMemory(ledgerOf(opening));
-  const engine = readEngine(opening, { runtime, host, memory, isAgent: false });
+  const engine = readEngine(opening, {
+    observe: { runtime: runtime.reader, ...host },
+    memory: volatileMemory(ledgerOf(opening)),
+    policy: policyOf(config, false),
+  });
   return { engine, [Symbol.dispose]: () => runtime.close() };
 }
 
@@ -60,23 +63,14 @@ const ledgerOf = ({ owner, ...opening }: Opening): Ledger =>
 export const policyOf = ({ values }: Pick<Config, "values">, isAgent: boolean): Policy =>
   values.compat === "kubelet" ? kubeletPolicy(isAgent ? readClocks().uptime : null) : defaultPolicy;
 
-interface Opened {
-  readonly runtime: Runtime;
-  readonly host: Host;
-  readonly memory: LedgerMemory;
-  readonly isAgent: boolean;
-}
-
 const readEngine = (
   { config, owner }: Pick<Opening, "config" | "owner">,
-  { runtime, host, memory, isAgent }: Opened,
+  ports: Pick<ReadEngine, "observe" | "memory" | "policy">,
 ): ReadEngine => ({
-  observe: { runtime: runtime.reader, disk: host.disk, host: host.reader },
-  memory,
+  ...ports,
   timer,
   passes: owner?.passes ?? new PassMemory(timer),
   limits: () => config.limits,
-  policy: policyOf(config, isAgent),
   hold: () => readHold(config.values.stateDir),
   stepDone: () => {
     owner?.progressed();
@@ -96,17 +90,20 @@ export async function openEngine({ connected, journal, isAgent, ...rest }: Engin
   const { config, owner, self } = opening;
   const { values } = config;
   const { runtime } = connected;
-  const host = hostOf(config, (error) => {
+  const { disk, host } = hostOf(config, (error) => {
     if (error === null) journal.ends("kubelet", "reading the kubelet's pods succeeded");
     else journal.begins("kubelet", error);
   });
   const { memory, recorder } = values.dryRun
     ? { memory: volatileMemory(ledgerOf(opening)), recorder: null }
     : (owner ?? (await openState(opening)));
-  const reader = { ...host.reader, keepRules: () => keepRulesOf(config, journal) };
-  const recording = { ...host, reader };
+  const keepRules = () => keepRulesOf(config, journal);
   const engine: Engine = {
-    ...readEngine(opening, { runtime, host: recording, memory, isAgent }),
+    ...readEngine(opening, {
+      observe: { runtime: runtime.reader, disk, host: { ...host, keepRules } },
+      memory,
+      policy: policyOf(config, isAgent),
+    }),
     writer: values.dryRun ? refusing(runtime.writer) : runtime.writer,
     remover: values.dryRun ? refusing(logDeleter(values)) : logDeleter(values),
     hooks: { get: sendHook },
@@ -134,23 +131,18 @@ const refusing = <Port extends object>(port: Port): Port =>
     },
   });
 
-export interface Host {
-  readonly disk: DiskReader;
-  readonly reader: HostReader;
-}
-
 /** `onSpecs`: called with why the kubelet's pods could not be read, or `null`, after each reading. */
 export function hostOf(
   config: Config,
   onSpecs: (error: string | null) => void,
   usualRoots?: readonly string[],
-): Host {
+): Omit<ObservePorts, "runtime"> {
   const { values, kubelet } = config;
   let root = rootDirectoryOf(values.rootDir, usualRoots);
   const specs = kubelet === null ? null : new PodSpecReader(kubelet, () => root);
   return {
     disk: diskOf(() => root),
-    reader: {
+    host: {
       clocks: () => readClocks(),
       keepRules: () => keepRulesOf(config),
       pods: async (signal) => {

@@ -96,7 +96,10 @@ export function lockHolder(directory: string): Holder | null {
     return null;
   }
   try {
-    return tryFlock(fd, "shared").kind === "held" ? holderOf(directory) : null;
+    if (tryFlock(fd, "shared").kind !== "held") return null;
+    const holder = holderOf(directory);
+    // Without a PID it may have ended meanwhile.
+    return holder.pid === null && tryFlock(fd, "shared").kind !== "held" ? null : holder;
   } finally {
     unlockFlock(fd);
     closeSync(fd);

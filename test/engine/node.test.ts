@@ -10,10 +10,10 @@ const livingPod = { kind: "ready", pods: ["uid-living"] };
 test("a kubelet whose root directory appears after crigc started is found there, with its pods and its disk", async () => {
   const root = join(scratch(), "kubelet");
   const config = load({ flags: [["pod-source", "kubelet-dir"]] });
-  const host = hostOf(config, () => undefined, [root]);
-  const pods = async () => host.reader.pods(AbortSignal.timeout(5_000));
+  const { disk, host } = hostOf(config, () => undefined, [root]);
+  const pods = async () => host.pods(AbortSignal.timeout(5_000));
   const nodeRoot = async () =>
-    (await host.disk.filesystems({ images: [], containers: [] })).map(({ path }) => path);
+    (await disk.filesystems({ images: [], containers: [] })).map(({ path }) => path);
   expect(await pods()).toMatchObject({ kind: "failed" });
   expect(await nodeRoot()).toEqual(["/"]);
   put(root, "pods/uid-living/marker");
@@ -32,9 +32,9 @@ test("specifications are read with every pod source, and a failure is reported e
       ["kubelet-endpoint", "http://127.0.0.1:1"],
     ],
   });
-  const host = hostOf(config, (error) => void failures.push(error));
+  const { host } = hostOf(config, (error) => void failures.push(error));
   const { signal } = new AbortController();
-  expect(await host.reader.pods(signal)).toMatchObject({
+  expect(await host.pods(signal)).toMatchObject({
     kind: "none",
     specs: { pods: [], error: expect.any(String) },
   });
