@@ -2,13 +2,13 @@
 
 import { closeSync, constants, fstatSync, openSync, readFileSync, renameSync } from "node:fs";
 import { mkdir, open, rename } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { dirname, join } from "node:path";
 
-import { count, FieldError, flag, record, text } from "../model/codec.ts";
+import { count, FieldError, flag, type Of, record, text } from "../model/codec.ts";
 import { rowJson } from "../model/exact-json.ts";
 import { type Ledger, ledgerCodec } from "../model/ledger.ts";
 import { isMap } from "../model/values.ts";
-import { isAbsent, mayExist, reasonOf } from "../node/files.ts";
+import { isAbsent, mayExist } from "../node/files.ts";
 
 /** Changes when a file gets a form that earlier versions of crigc cannot read. */
 export const VERSION = 1;
@@ -31,12 +31,6 @@ export const statePaths = ({ directory, runDirectory }: StatePlaces) => ({
   /** The ledger that a full or read-only disk did not take. */
   spareLedger: join(runDirectory, "ledger-unwritten.json"),
 });
-
-/** A file that crigc cannot use, with the error that says why. */
-export interface Fault {
-  readonly path: string;
-  readonly thrown: unknown;
-}
 
 /** `null`: there is no file. Throws if crigc must not use what has this name. */
 export function readOwnFile(path: string, { userId }: StatePlaces): Buffer | null {
@@ -72,17 +66,13 @@ export function checkHead(document: unknown, { machineId }: StatePlaces): void {
     throw new FieldError("another machine wrote it");
 }
 
-/** Returns the new name. crigc never deletes or replaces what it has put aside. Throws if it cannot be renamed. */
-export function moveAside({ path, thrown }: Fault): string {
-  try {
-    let number = 1;
-    while (mayExist(`${path}.aside-${number}`)) number += 1;
-    renameSync(path, `${path}.aside-${number}`);
-    return `${path}.aside-${number}`;
-  } catch (failure) {
-    const what = `${basename(path)} can neither be used (${reasonOf(thrown)})`;
-    throw new Error(`${what} nor moved aside (${reasonOf(failure)})`, { cause: failure });
-  }
+/** crigc never deletes or replaces what it has put aside. */
+export function moveAside(path: string): void {
+  // Somebody else has moved it since it was read.
+  if (!mayExist(path)) return;
+  let number = 1;
+  while (mayExist(`${path}.aside-${number}`)) number += 1;
+  renameSync(path, `${path}.aside-${number}`);
 }
 
 const head = record({
@@ -94,11 +84,8 @@ const head = record({
   lastRecord: count,
 });
 
-export interface LedgerContent {
+export interface LedgerContent extends Omit<Of<typeof head>, "version"> {
   readonly ledger: Ledger;
-  readonly closed: boolean;
-  readonly lastRecord: number;
-  readonly machineId: string;
 }
 
 /** `null`: there is none. Throws if it must be moved aside. */

@@ -17,14 +17,7 @@ import { promisify } from "node:util";
 import { type Codec, FieldError } from "../model/codec.ts";
 import { rowJson } from "../model/exact-json.ts";
 import { isMap, parsedJson } from "../model/values.ts";
-import {
-  checkHead,
-  type Fault,
-  readOwnFile,
-  statePaths,
-  type StatePlaces,
-  VERSION,
-} from "./files.ts";
+import { checkHead, readOwnFile, statePaths, type StatePlaces, VERSION } from "./files.ts";
 
 /** Of each of the two files. */
 export const HISTORY_BYTES_MAX = 16 * 1024 * 1024;
@@ -93,10 +86,10 @@ export interface RawRecord {
   readonly [field: string]: unknown;
 }
 
-/** Every record, the oldest first; `null` for a line that is none. A file that cannot be used has none. */
+/** Every record, the newest first; `null` for a line that is none. A file that cannot be used has none. */
 export function* historyRecords(
   places: StatePlaces,
-  onFault: (fault: Fault) => void,
+  onFault: (path: string, thrown: unknown) => void,
 ): Generator<RawRecord | null> {
   const { history, olderHistory } = statePaths(places);
   // The newer first: one that becomes the older file meanwhile is read twice, not never.
@@ -104,16 +97,16 @@ export function* historyRecords(
     try {
       return withoutHead(readOwnFile(path, places) ?? Buffer.alloc(0), places);
     } catch (thrown) {
-      onFault({ path, thrown });
+      onFault(path, thrown);
       return Buffer.alloc(0);
     }
   });
-  let last = 0;
-  for (const file of files.toReversed())
+  let last = Infinity;
+  for (const file of files)
     for (const line of linesOf(file)) {
       const raw = parsedJson(line);
       if (!isRecord(raw)) yield null;
-      else if (raw.seq > last) {
+      else if (raw.seq < last) {
         last = raw.seq;
         yield raw;
       }
@@ -130,12 +123,13 @@ function withoutHead(content: Buffer, places: StatePlaces): Buffer {
   return content.subarray(end);
 }
 
+/** The last one first. */
 function* linesOf(content: Buffer): Generator<string> {
-  for (let at = 0; at < content.length;) {
-    const end = content.indexOf(NEWLINE, at) + 1 || content.length;
-    yield content.toString("utf8", at, end);
-    at = end;
-  }
+  const ends: number[] = [];
+  for (let end = 0; end < content.length; ends.push(end))
+    end = content.indexOf(NEWLINE, end) + 1 || content.length;
+  for (let end = ends.pop(); end !== undefined; end = ends.pop())
+    yield content.toString("utf8", ends.at(-1) ?? 0, end);
 }
 
 /** With its fields checked; none if it is another record, broken, or of a later version. */

@@ -14,14 +14,19 @@ import { type Event, event } from "../model/pass.ts";
 import { type Instant, plus } from "../model/time.ts";
 import { compared } from "../model/values.ts";
 import { adviceOn, reasonOf } from "../node/files.ts";
-import { type Fault, readLedger, statePaths, type StatePlaces } from "./files.ts";
+import { readLedger, statePaths, type StatePlaces } from "./files.ts";
 import { historyRecords, type RawRecord, rowsOf } from "./history-file.ts";
+
+/** A file that crigc cannot use. */
+export interface Fault {
+  readonly path: string;
+  readonly message: string;
+}
 
 export interface FoundState {
   readonly ledger: Ledger;
   /** Of the last record in the history; 0: none. */
   readonly lastRecord: number;
-  /** Files that cannot be used. */
   readonly faults: readonly Fault[];
   /** Lines of the history that are no records, beyond what the ledger knows. */
   readonly brokenLines: number;
@@ -30,12 +35,13 @@ export interface FoundState {
 /** `isOwner`: no other process is writing, so a ledger that is not closed is what a crash left. */
 export function readState(places: StatePlaces, isOwner: boolean): FoundState {
   const paths = statePaths(places);
-  const faults: Fault[] = [];
+  const faults: { readonly path: string; readonly thrown: unknown }[] = [];
+  const onFault = (path: string, thrown: unknown): void => void faults.push({ path, thrown });
   const [stored = null, spare = null] = [paths.ledger, paths.spareLedger].map((path) => {
     try {
       return readLedger(path, places);
     } catch (thrown) {
-      faults.push({ path, thrown });
+      onFault(path, thrown);
       return null;
     }
   });
@@ -45,11 +51,10 @@ export function readState(places: StatePlaces, isOwner: boolean): FoundState {
   const images = new Map(ledger.images);
   let last = 0;
   let brokenLines = 0;
-  for (const raw of historyRecords(places, (fault) => faults.push(fault))) {
-    last = raw?.seq ?? last;
+  for (const raw of historyRecords(places, onFault)) {
+    last = Math.max(last, raw?.seq ?? 0);
     if (raw === null) brokenLines += 1;
-    // The process that wrote the ledger has reported them.
-    else if (last <= lastRecord) brokenLines = 0;
+    else if (raw.seq <= lastRecord) break;
     // If it is listed again, it has come back, and is new.
     else removedImages(raw).forEach((id) => images.delete(id));
   }
@@ -58,11 +63,15 @@ export function readState(places: StatePlaces, isOwner: boolean): FoundState {
   return {
     ledger: {
       ...ledger,
-      images: images.size === ledger.images.size ? ledger.images : images,
+      images,
       ageRestartDue: ledger.observedAt !== null && (ledger.ageRestartDue || (isOwner && !isWhole)),
     },
     lastRecord: Math.max(last, lastRecord),
-    faults,
+    faults: faults.map(({ path, thrown }) => {
+      const lost = ledger.observedAt === null ? "; every image counts as new" : "";
+      const next = adviceOn(thrown) || "; crigc gc and crigc run move it aside";
+      return { path, message: `cannot use ${path}: ${reasonOf(thrown)}${lost}${next}` };
+    }),
     brokenLines,
   };
 }
@@ -94,13 +103,9 @@ export interface StateReader {
 /** What cannot be read is reported and missing. */
 export function openReader(options: ReaderOptions): StateReader {
   const { ledger, faults } = readState(options, options.isOwner);
-  const messages = faults.map(({ path, thrown }) => {
-    const lost = ledger.observedAt === null ? "; every image counts as new" : "";
-    const next = adviceOn(thrown) || "; the next crigc gc or crigc run moves the file aside";
-    return `cannot use ${path}: ${reasonOf(thrown)}${lost}${next}`;
-  });
-  messages.forEach(options.notify);
-  return { ledger, failure: messages[0] ?? null, history: () => readHistory(options, ledger) };
+  for (const { message } of faults) options.notify(message);
+  const failure = faults[0]?.message ?? null;
+  return { ledger, failure, history: () => readHistory(options, ledger) };
 }
 
 function readHistory(places: StatePlaces, ledger: Ledger): History {
@@ -113,6 +118,7 @@ function readHistory(places: StatePlaces, ledger: Ledger): History {
     removals.push(...rowsOf("removal", removal, raw));
     events.push(...rowsOf("warning", event, raw));
   }
+  for (const rows of [passes, removals, events]) rows.reverse();
   return { passes, removals, events, returned: returnedImages(removals, ledger) };
 }
 

@@ -76,13 +76,8 @@ export class Recorder {
   }
 }
 
-function imageRow({
-  candidate,
-  trigger,
-  result,
-  startedAt,
-  took,
-}: ImageItem): Omit<Removal, "passId"> {
+function imageRow(item: ImageItem): Omit<Removal, "passId"> {
+  const { candidate, trigger, result, startedAt, took } = item;
   const { image, record, estimateBytes } = candidate;
   return {
     kind: "image",

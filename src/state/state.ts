@@ -8,14 +8,7 @@ import { rm } from "node:fs/promises";
 import type { Ledger } from "../model/ledger.ts";
 import type { LedgerMemory } from "../model/ports.ts";
 import { adviceOn, reasonOf, writeWholeFile } from "../node/files.ts";
-import {
-  type Fault,
-  ledgerText,
-  moveAside,
-  statePaths,
-  type StatePlaces,
-  writeLedger,
-} from "./files.ts";
+import { ledgerText, moveAside, statePaths, type StatePlaces, writeLedger } from "./files.ts";
 import { appendLines, type RecordKind, recordLine } from "./history-file.ts";
 import { type FoundState, readState } from "./reader.ts";
 
@@ -38,8 +31,8 @@ export class State implements LedgerMemory {
   readonly #records: { readonly record: RecordKind; readonly row: unknown }[] = [];
   /** The last one in the history. */
   #lastRecord: number;
-  /** Still where they were found. */
-  readonly #faults: Fault[];
+  /** Files that cannot be used and are not moved aside yet. */
+  readonly #unusable: string[];
   #isLedgerDue = true;
   #isClosing = false;
   #writing: Promise<void> | null = null;
@@ -59,7 +52,8 @@ export class State implements LedgerMemory {
     this.#options = options;
     this.#ledger = found.ledger;
     this.#lastRecord = found.lastRecord;
-    this.#faults = [...found.faults];
+    this.#unusable = found.faults.map(({ path }) => path);
+    for (const { message } of found.faults) options.notify(message);
     if (found.brokenLines > 0)
       options.notify(
         `the history in ${options.directory} has lines that are cut off or broken (${found.brokenLines}); crigc skips them`,
@@ -91,13 +85,13 @@ export class State implements LedgerMemory {
     return this.#failure;
   }
 
-  /** Waits until all is written, `patienceMs` at most. Returns the number of removals that the history lacks. */
+  /** Tries to write all, and for `patienceMs` while records of removals wait. Returns how many the history lacks. */
   async flush(patienceMs: number): Promise<number> {
     const endMs = performance.now() + patienceMs;
     for (;;) {
       this.#start();
       await Promise.race([this.#writing, Bun.sleep(endMs - performance.now())]);
-      if (!this.#isDue || performance.now() > endMs) return this.#unrecorded;
+      if (this.#unrecorded === 0 || performance.now() > endMs) return this.#unrecorded;
       await Bun.sleep(PAUSE_MS);
     }
   }
@@ -139,7 +133,7 @@ export class State implements LedgerMemory {
 
   async #write(): Promise<void> {
     try {
-      for (; this.#faults[0] !== undefined; this.#faults.shift()) this.#moveAside(this.#faults[0]);
+      for (; this.#unusable[0] !== undefined; this.#unusable.shift()) moveAside(this.#unusable[0]);
       while (this.#isDue) {
         const isLedgerDue = this.#isLedgerDue;
         this.#isLedgerDue = false;
@@ -152,13 +146,6 @@ export class State implements LedgerMemory {
     if (this.#failure === null) return;
     this.#failure = null;
     this.#options.notify(`the state directory ${this.#options.directory} is written again`);
-  }
-
-  #moveAside(fault: Fault): void {
-    const { path, thrown } = fault;
-    const aside = moveAside(fault);
-    const next = this.#ledger.observedAt === null ? "; every image counts as new" : "";
-    this.#options.notify(`cannot use ${path}: ${reasonOf(thrown)}; it is now ${aside}${next}`);
   }
 
   async #writeRecords(isSynced: boolean): Promise<void> {

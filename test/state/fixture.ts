@@ -34,11 +34,17 @@ export async function write(directory: string, opening: Opening = {}) {
     ...placesOf(directory, opening),
     notify: (notice) => notices.push(notice),
   });
-  return { state, store: new Recorder(state, clock), notices, close: () => closed(state) };
+  return {
+    state,
+    store: new Recorder(state, clock),
+    notices,
+    close: (patienceMs?: number) => closed(state, patienceMs),
+  };
 }
 
 /** Returns the number of removals that the history lacks. */
-export const closed = (state: State): Promise<number> => state.close(300);
+export const closed = (state: State, patienceMs = 10_000): Promise<number> =>
+  state.close(patienceMs);
 
 export function read(
   directory: string,

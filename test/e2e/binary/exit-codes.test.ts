@@ -18,7 +18,7 @@ test("exit code 1 is the exit code when a hold cannot be written, or the history
   put(it.stateDir, "ledger.json", "garbage of more than sixteen bytes");
   const history = await it.crigc("history", "-o", "json");
   expect(history).toMatchObject({ exitCode: 1, stdout: "" });
-  expect(history.stderr).toContain("crigc run moves the file aside");
+  expect(history.stderr).toContain("crigc run move it aside");
 });
 
 describe("exit code 2", () => {
