@@ -1,6 +1,14 @@
 /** The files of a state directory: which of them crigc may use, how others are put aside, and `ledger.json`, which is replaced whole. */
 
-import { closeSync, constants, fstatSync, openSync, readFileSync, renameSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readFileSync,
+  renameSync,
+} from "node:fs";
 import { mkdir, open, rename } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
@@ -8,7 +16,7 @@ import { count, FieldError, flag, type Of, record, text } from "../model/codec.t
 import { rowJson } from "../model/exact-json.ts";
 import { type Ledger, ledgerCodec } from "../model/ledger.ts";
 import { isMap } from "../model/values.ts";
-import { isAbsent, mayExist } from "../node/files.ts";
+import { isAbsent } from "../node/files.ts";
 
 /** Changes when a file gets a form that earlier versions of crigc cannot read. */
 export const VERSION = 1;
@@ -69,11 +77,14 @@ export function checkHead(document: unknown, { machineId }: StatePlaces): void {
 /** crigc never deletes or replaces what it has put aside. */
 export function moveAside(path: string): void {
   // Somebody else has moved it since it was read.
-  if (!mayExist(path)) return;
+  if (!exists(path)) return;
   let number = 1;
-  while (mayExist(`${path}.aside-${number}`)) number += 1;
+  while (exists(`${path}.aside-${number}`)) number += 1;
   renameSync(path, `${path}.aside-${number}`);
 }
+
+/** Also a link that points nowhere. Throws if it cannot be determined. */
+const exists = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 
 const head = record({
   version: count,

@@ -187,6 +187,28 @@ describe("a file that crigc cannot use", () => {
     ).toEqual([passId("Q")]);
   });
 
+  test("and cannot move aside stays as it is, and nothing is written until it is gone", async () => {
+    let directory = place();
+    // The kernel takes no longer path than that of the draft.
+    const room = 4_095 - "/ledger.json.new".length;
+    while (directory.length < room)
+      directory += `/${"x".repeat(Math.min(200, room - directory.length - 1))}`;
+    mkdirSync(directory, { recursive: true });
+    writeFileSync(ledgerFile(directory), "{}");
+    const { state, store, notices, close } = await write(directory, { runDirectory: scratch() });
+    store.done(passId("P"), imageItem(1));
+    expect(await state.flush(300)).toBe(1);
+    expect(notices).toEqual([
+      expect.stringContaining("crigc did not write it"),
+      expect.stringContaining("the name is too long; records stay in memory"),
+    ]);
+    expect(readdirSync(directory)).toEqual(["ledger.json"]);
+    expect(readFileSync(ledgerFile(directory), "utf8")).toBe("{}");
+    rmSync(ledgerFile(directory));
+    expect(await close()).toBe(0);
+    expect(read(directory).reader.history().removals).toHaveLength(1);
+  });
+
   test("is moved aside if another machine wrote it, with its history", async () => {
     const directory = place();
     const { state, store, close } = await write(directory, { machineId: MACHINES[0] });
