@@ -29,9 +29,6 @@ export type RecordKind = "pass" | "removal" | "warning";
 export const recordLine = (seq: number, record: RecordKind, row: unknown): string =>
   `${rowJson({ record, seq, ...Object(row) })}\n`;
 
-const firstLine = ({ machineId }: StatePlaces): string =>
-  `${rowJson({ record: "file", version: VERSION, machineId })}\n`;
-
 const written = promisify(write);
 const synced = promisify(fsync);
 
@@ -52,8 +49,9 @@ export async function appendLines(
     const found = fstatSync(fd);
     if (!found.isFile()) throw new Error("history.jsonl is not a regular file");
     const { size } = found;
-    const start = size === 0 ? firstLine(places) : endsLine(fd, size) ? "" : "\n";
-    const bytes = Buffer.from(start + lines);
+    const head = rowJson({ record: "file", version: VERSION, machineId: places.machineId });
+    const start = size === 0 ? head : "";
+    const bytes = Buffer.from(`${start}${endsLine(fd, size) ? "" : "\n"}${lines}`);
     if (size > 0 && size + bytes.length > HISTORY_BYTES_MAX) {
       await synced(fd);
       renameSync(history, olderHistory);
@@ -76,7 +74,7 @@ export async function appendLines(
 /** A power cut or a full disk may have cut the last line off. */
 function endsLine(fd: number, size: number): boolean {
   const last = Buffer.alloc(1);
-  readSync(fd, last, 0, 1, size - 1);
+  if (size > 0) readSync(fd, last, 0, 1, size - 1);
   return last[0] === NEWLINE;
 }
 

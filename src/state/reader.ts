@@ -18,12 +18,12 @@ import { readLedger, statePaths, type StatePlaces } from "./files.ts";
 import { historyRecords, type RawRecord, rowsOf } from "./history-file.ts";
 
 /** A file that crigc cannot use. */
-export interface Fault {
+interface Fault {
   readonly path: string;
   readonly message: string;
 }
 
-export interface FoundState {
+interface FoundState {
   readonly ledger: Ledger;
   /** Of the last record in the history; 0: none. */
   readonly lastRecord: number;
@@ -86,7 +86,7 @@ const removedImages = (raw: RawRecord): readonly ImageId[] =>
     .filter(isImageGone)
     .map(({ subject }) => imageId(subject));
 
-export interface ReaderOptions extends StatePlaces {
+interface ReaderOptions extends StatePlaces {
   readonly notify: (message: string) => void;
   /** Whether no process is writing. */
   readonly isOwner: boolean;

@@ -10,7 +10,7 @@ import type { LedgerMemory } from "../model/ports.ts";
 import { adviceOn, reasonOf, writeWholeFile } from "../node/files.ts";
 import { ledgerText, moveAside, statePaths, type StatePlaces, writeLedger } from "./files.ts";
 import { appendLines, type RecordKind, recordLine } from "./history-file.ts";
-import { type FoundState, readState } from "./reader.ts";
+import { readState } from "./reader.ts";
 
 export interface StateOptions extends StatePlaces {
   /** Receives what an operator should hear of, once when it begins and once when it ends. */
@@ -41,14 +41,14 @@ export class State implements LedgerMemory {
 
   /** Reads the directory, moves aside what cannot be used, and begins to write that the ledger is open. */
   static async open(options: StateOptions): Promise<State> {
-    const state = new State(options, readState(options, true));
-    state.#start();
+    const state = new State(options);
     // A process that is killed after its first removal must leave a ledger that is not closed.
     await Promise.race([state.#writing, Bun.sleep(OPEN_MS)]);
     return state;
   }
 
-  private constructor(options: StateOptions, found: FoundState) {
+  private constructor(options: StateOptions) {
+    const found = readState(options, true);
     this.#options = options;
     this.#ledger = found.ledger;
     this.#lastRecord = found.lastRecord;
@@ -58,6 +58,7 @@ export class State implements LedgerMemory {
       options.notify(
         `the history in ${options.directory} has lines that are cut off or broken (${found.brokenLines}); crigc skips them`,
       );
+    this.#start();
   }
 
   current(): Ledger {
