@@ -110,14 +110,14 @@ export const draftName = (name: string): string => `.${name}.${crypto.randomUUID
  * Writes a file atomically: a reader finds the old content or the new one, even after a crash. Creates parent
  * directories. An existing file keeps its mode. Throws `HostError` `write`.
  */
-export function writeWholeFile(path: string, text: string): void {
+export function writeWholeFile(path: string, text: string, modeIfNew = 0o644): void {
   const directory = dirname(path);
   // In the same directory, because renaming stays within one filesystem.
   const draft = join(directory, draftName(basename(path)));
   try {
     mkdirSync(directory, { recursive: true, mode: 0o755 });
     const existing = statSync(path, { throwIfNoEntry: false });
-    const mode = existing === undefined ? 0o644 : existing.mode & 0o777;
+    const mode = existing === undefined ? modeIfNew : existing.mode & 0o777;
     writeFileSync(draft, text, { mode, flag: "wx", flush: true });
     renameSync(draft, path);
     syncDirectory(directory);

@@ -168,10 +168,10 @@ export const imageBlock = reasons<RemovalBlock>({
     title: "too little can be freed",
     text: ({ filesystem, boundBytes, neededBytes, inodes }) =>
       inodes === undefined
-        ? `too little can be freed: all unused images together give at most ${humanBytes(boundBytes)} of the ${humanBytes(neededBytes)} that ${clean(filesystem)} needs, so crigc removes none; something else fills the disk`
+        ? `too little can be freed: all unused images together give at most ${humanBytes(boundBytes)} of the ${humanBytes(neededBytes)} that ${clean(filesystem)} needs, so crigc removes none for that; something else fills the disk`
         : inodes.bound === null
           ? `${clean(filesystem)} needs ${inodes.needed} inodes, but the runtime does not count those of its images, so crigc removes none for them`
-          : `too little can be freed: all unused images together give at most ${inodes.bound} of the ${inodes.needed} inodes that ${clean(filesystem)} needs, so crigc removes none; other files take them`,
+          : `too little can be freed: all unused images together give at most ${inodes.bound} of the ${inodes.needed} inodes that ${clean(filesystem)} needs, so crigc removes none for that; other files take them`,
     data: ({ filesystem, boundBytes, neededBytes, inodes }) => ({
       filesystem,
       boundBytes,
@@ -193,8 +193,8 @@ export const imageBlock = reasons<RemovalBlock>({
 
 export const planNote = reasons<PlanNote>({
   "out-of-reach": {
-    title: "a disk that images cannot relieve",
-    text: ({ block }) => `no image is removed to relieve this disk: ${imageBlock.text(block)}`,
+    title: "a target that images cannot reach",
+    text: ({ block }) => `one target is out of reach: ${imageBlock.text(block)}`,
   },
   "space-off": {
     title: "the high threshold of 100 without a maximum age turns off collection by disk usage",

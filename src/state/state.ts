@@ -191,7 +191,7 @@ export class State implements LedgerMemory {
   /** Otherwise the next process would not know what this one saw and removed. */
   #saveSpare(): void {
     try {
-      writeWholeFile(statePaths(this.#options).spareLedger, this.#text());
+      writeWholeFile(statePaths(this.#options).spareLedger, this.#text(), 0o600);
     } catch {
       // If the run directory is full too, the last written ledger remains.
     }

@@ -366,6 +366,7 @@ describe.skipIf(diskObstacle !== null)("on a full disk", () => {
       state.replace({ ...ledgerOf(name === "a" ? { b: 1n } : {}, 2_000n) });
       expect(await close(300)).toBe(1);
     }
+    expect(lstatSync(join(runDirectory, "ledger-unwritten.json")).mode & 0o777).toBe(0o600);
     disk.free();
     const { state, close } = await write(disk.directory, { runDirectory });
     expect(state.current()).toEqual(ledgerOf({}, 2_000n));
