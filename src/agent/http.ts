@@ -7,7 +7,7 @@ import { connect, type Socket } from "node:net";
 import type { Journal } from "../gc/journal.ts";
 import { messageOf } from "../model/errors.ts";
 import { timer } from "../node/clock.ts";
-import { adviceOn, codeOf, hostError, socketFiles } from "../node/files.ts";
+import { codeOf, hostError, socketFiles } from "../node/files.ts";
 import { printedJson } from "../report/document.ts";
 import { statusDocument, type StatusReport, statusTable } from "../report/status.ts";
 import { clean, type Screen } from "../report/terminal.ts";
@@ -49,11 +49,7 @@ export async function serve(address: HttpAddress, options: HttpOptions): Promise
       "path" in address
         ? [address.path, "stop what listens there, or set another --run-dir"]
         : [`${address.host}:${address.port}`, "use a free address that this user may open"];
-    throw hostError(
-      "http",
-      error,
-      (why) => `cannot listen on ${where}: ${why}${adviceOn(error) || `; ${advice}`}`,
-    );
+    throw hostError("http", error, `cannot listen on ${where}`, `; ${advice}`);
   }
   const ours = identity();
   return {
@@ -133,7 +129,7 @@ const PROBE_MS = 1000;
 
 /** A socket that refuses connections was left by a killed agent; anything else is left alone. */
 async function removeStaleSocket(path: string): Promise<void> {
-  if (socketFiles.kindOf(path) !== "socket") return;
+  if (!socketFiles.isThere(path)) return;
   const socket = connect(path);
   try {
     await once(socket, "connect", { signal: AbortSignal.timeout(PROBE_MS) });

@@ -211,7 +211,7 @@ class Tree {
     try {
       action();
     } catch (error) {
-      throw hostError("write", error, (why) => `cannot ${change}: ${why}`);
+      throw hostError("write", error, `cannot ${change}`);
     }
     return true;
   }
@@ -312,7 +312,7 @@ function lstatOf(path: string): Stats | null {
     return lstatSync(path);
   } catch (error) {
     if (codeOf(error) === "ENOENT" || codeOf(error) === "ENOTDIR") return null;
-    throw hostError("read", error, (why) => `cannot read ${path}: ${why}`);
+    throw hostError("read", error, `cannot read ${path}`);
   }
 }
 

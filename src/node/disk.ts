@@ -15,22 +15,12 @@ export function diskOf(rootDirectory: () => string): DiskReader {
   return {
     measure: (path) => measured(path, () => readingIn(path)),
     filesystems: async (reported) => {
-      const byDevice = new Map<string, Filesystem>();
-      const places = new Map<string, Pick<Filesystem, "unmeasured"> & Mount & DiskReading>();
-      for (const use of usesOf(reported, rootDirectory())) {
-        const { path, role } = use;
-        const place =
-          places.get(path) ??
-          (await placeOf(path).catch((thrown: unknown) => {
-            // Without the figures of its images' filesystem no pass can do anything.
-            if (role === "imagefs") throw thrown;
-            return { ...UNMEASURED, device: path, mountpoint: path, unmeasured: messageOf(thrown) };
-          }));
-        places.set(path, place);
-        const known = byDevice.get(place.device) ?? { ...place, ...unused, path };
-        byDevice.set(place.device, withUse(known, use));
-      }
-      return [...byDevice.values()];
+      const uses = await Promise.all(usesOf(reported, rootDirectory()).map(placed));
+      const ofDevice = ({ place: { device } }: PlacedUse): readonly PlacedUse[] =>
+        uses.filter(({ place }) => place.device === device);
+      return uses
+        .filter((use) => ofDevice(use)[0] === use)
+        .map((first) => filesystemOf(first, ofDevice(first)));
     },
   };
 }
@@ -59,31 +49,41 @@ export const UNMEASURED = {
   inodesFree: 0n,
 } satisfies DiskReading;
 
-const unused = {
-  roles: [],
-  imageUsedBytes: null,
-  imageInodesUsed: null,
-  containerUsedBytes: null,
-} satisfies Partial<Filesystem>;
-
-function withUse(filesystem: Filesystem, { role, usedBytes, inodesUsed }: Use): Filesystem {
-  const { imageUsedBytes, imageInodesUsed = null, containerUsedBytes } = filesystem;
-  return {
-    ...filesystem,
-    roles: [...new Set([...filesystem.roles, role])],
-    ...(role === "imagefs" && {
-      imageUsedBytes: added(imageUsedBytes, usedBytes),
-      imageInodesUsed: added(imageInodesUsed, inodesUsed),
-    }),
-    ...(role === "containerfs" && { containerUsedBytes: added(containerUsedBytes, usedBytes) }),
-  };
+interface PlacedUse extends Use {
+  readonly place: Pick<Filesystem, "unmeasured"> & Mount & DiskReading;
 }
 
-const added = (sum: bigint | null, bytes: bigint | null): bigint | null =>
-  bytes === null ? sum : (sum ?? 0n) + bytes;
+async function placed(use: Use): Promise<PlacedUse> {
+  const { path, role } = use;
+  try {
+    const place = await measured(path, async () => ({
+      ...(await readingIn(path)),
+      ...(await mountOf(path)),
+    }));
+    return { ...use, place };
+  } catch (thrown) {
+    // Without the figures of its images' filesystem no pass can do anything.
+    if (role === "imagefs") throw thrown;
+    const unmeasured = messageOf(thrown);
+    return { ...use, place: { ...UNMEASURED, device: path, mountpoint: path, unmeasured } };
+  }
+}
 
-const placeOf = (path: string): Promise<Mount & DiskReading> =>
-  measured(path, async () => ({ ...(await readingIn(path)), ...(await mountOf(path)) }));
+function filesystemOf({ path, place }: PlacedUse, uses: readonly PlacedUse[]): Filesystem {
+  /** `null`: not reported. */
+  const sumOf = (ofRole: FilesystemRole, figure: "usedBytes" | "inodesUsed"): bigint | null =>
+    uses
+      .map((use) => (use.role === ofRole ? use[figure] : null))
+      .reduce((sum, amount) => (amount === null ? sum : (sum ?? 0n) + amount), null);
+  return {
+    ...place,
+    path,
+    roles: [...new Set(uses.map(({ role }) => role))],
+    imageUsedBytes: sumOf("imagefs", "usedBytes"),
+    imageInodesUsed: sumOf("imagefs", "inodesUsed"),
+    containerUsedBytes: sumOf("containerfs", "usedBytes"),
+  };
+}
 
 const readingIn = async (path: string): Promise<DiskReading> =>
   readingOf(await statfs(path, { bigint: true }));
@@ -93,12 +93,8 @@ async function measured<T>(path: string, measure: () => Promise<T>): Promise<T> 
     if (!path.startsWith("/")) throw new Error("it is not an absolute path");
     return await measure();
   } catch (error) {
-    throw hostError(
-      "stat",
-      error,
-      (why) =>
-        `cannot measure the filesystem of "${path}": ${why}; check that the directory exists and is mounted`,
-    );
+    const what = `cannot measure the filesystem of "${path}"`;
+    throw hostError("stat", error, what, "; check that the directory exists and is mounted");
   }
 }
 

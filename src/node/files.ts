@@ -69,12 +69,13 @@ const words: Readonly<Record<string, string>> = {
 /** The reason of a failure, without the path and the system call that node repeats. */
 export const reasonOf = (thrown: unknown): string => words[codeOf(thrown)] ?? messageOf(thrown);
 
-/** `message` gets the reason of the failure. */
+/** `what` failed, with the reason. `advice` begins with "; ", and gives way to what a lack of rights or space needs. */
 export const hostError = (
   kind: HostErrorKind,
   cause: unknown,
-  message: (why: string) => string,
-): HostError => new HostError(kind, message(reasonOf(cause)), { cause });
+  ...[what, advice = ""]: readonly [what: string, advice?: string]
+): HostError =>
+  new HostError(kind, `${what}: ${reasonOf(cause)}${adviceOn(cause) || advice}`, { cause });
 
 /** True also for a dangling link, and if it cannot be determined: only what is certainly absent does not exist. */
 export function mayExist(path: string): boolean {
@@ -127,7 +128,7 @@ export function writeWholeFile(path: string, text: string, modeIfNew = 0o644): v
     } catch {
       // Its directory cannot be entered, so there is no draft; the write error is reported.
     }
-    throw hostError("write", error, (why) => `cannot write ${path}: ${why}${adviceOn(error)}`);
+    throw hostError("write", error, `cannot write ${path}`);
   }
 }
 
@@ -156,7 +157,7 @@ export function writeAnswerFile(path: string, text: string): void {
     } else writeWholeFile(existing === undefined ? path : realpathSync(path), text);
   } catch (error) {
     if (error instanceof HostError) throw error;
-    throw hostError("write", error, (why) => `cannot write ${path}: ${why}`);
+    throw hostError("write", error, `cannot write ${path}`);
   }
 }
 
@@ -166,22 +167,15 @@ export function prepare(runDirectory: string, name: string): string {
     mkdirSync(runDirectory, { recursive: true, mode: 0o755 });
     return join(runDirectory, name);
   } catch (error) {
-    throw hostError(
-      "write",
-      error,
-      (why) =>
-        `cannot create the run directory ${runDirectory}: ${why}${adviceOn(error) || "; set another with --run-dir"}`,
-    );
+    const what = `cannot create the run directory ${runDirectory}`;
+    throw hostError("write", error, what, "; set another with --run-dir");
   }
 }
 
 export const socketFiles = {
-  /** The type of file at the path, without following links. */
-  kindOf: (path: string): "absent" | "socket" | "other" => {
-    const found = lstatSync(path, { throwIfNoEntry: false });
-    if (found === undefined) return "absent";
-    return found.isSocket() ? "socket" : "other";
-  },
+  /** A link to one is none. */
+  isThere: (path: string): boolean =>
+    lstatSync(path, { throwIfNoEntry: false })?.isSocket() === true,
   /** Tells the file at the path from any other; `null`: none is there. */
   identityOf: (path: string): string | null => {
     const found = lstatSync(path, { throwIfNoEntry: false, bigint: true });

@@ -10,7 +10,7 @@ import type { HoldState } from "../model/pass.ts";
 import { type Duration, type Instant, plus, toRfc3339 } from "../model/time.ts";
 import { parsedJson } from "../model/values.ts";
 import { readClocks } from "./clock.ts";
-import { adviceOn, hostError, isAbsent, mayExist, reasonOf, writeWholeFile } from "./files.ts";
+import { hostError, isAbsent, mayExist, reasonOf, writeWholeFile } from "./files.ts";
 
 export interface HoldRequest {
   readonly length: Duration;
@@ -49,7 +49,7 @@ export function writeHold(
   try {
     mkdirSync(stateDir, { recursive: true, mode: 0o700 });
   } catch (error) {
-    throw hostError("write", error, (why) => `cannot create ${stateDir}: ${why}${adviceOn(error)}`);
+    throw hostError("write", error, `cannot create ${stateDir}`);
   }
   writeWholeFile(pathIn(stateDir), `${JSON.stringify(hold, null, 2)}\n`);
   return until;
@@ -65,8 +65,7 @@ export function releaseHold(stateDir: string): boolean {
     return true;
   } catch (error) {
     if (isAbsent(error)) return false;
-    const advice = adviceOn(error) || "; remove the file";
-    throw hostError("write", error, (why) => `cannot release the hold ${path}: ${why}${advice}`);
+    throw hostError("write", error, `cannot release the hold ${path}`, "; remove the file");
   }
 }
 

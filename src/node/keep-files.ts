@@ -171,6 +171,6 @@ export function readKeepFile(path: string): string | null {
     return readFileSync(path, "utf8");
   } catch (error) {
     if (codeOf(error) === "ENOENT") return null;
-    throw hostError("read", error, (why) => `cannot read ${path}: ${why}${adviceOn(error)}`);
+    throw hostError("read", error, `cannot read ${path}`);
   }
 }

@@ -147,11 +147,7 @@ function tryLock(directory: string): Lock | null {
   try {
     fd = openDirectory(directory);
   } catch (error) {
-    throw hostError(
-      "refused",
-      error,
-      (why) => `cannot open ${directory} to lock it: ${why}; run as root`,
-    );
+    throw hostError("refused", error, `cannot open ${directory} to lock it`, "; run as root");
   }
   const result = tryFlock(fd);
   if (result.kind === "locked") return lockOf(fd);

@@ -16,7 +16,7 @@ import {
   stat,
   unlink,
 } from "node:fs/promises";
-import { basename, join, resolve } from "node:path";
+import { join, resolve } from "node:path";
 
 import { HostError } from "../model/errors.ts";
 import {
@@ -66,7 +66,7 @@ export function logReader(paths: LogPaths): () => Promise<LogReading | null> {
         sizeBytes: null,
       };
     } catch (thrown) {
-      const failure = hostError("read", thrown, (why) => `cannot list the log directories: ${why}`);
+      const failure = hostError("read", thrown, "cannot list the log directories");
       return { kind: "failed", message: (thrown instanceof HostError ? thrown : failure).message };
     }
   };
@@ -118,7 +118,7 @@ async function logOfLink(
 }
 
 interface Deleted {
-  /** Relative to the log directory's parent; without directories. */
+  /** Without directories. */
   readonly names: string[];
   bytes: bigint;
   isStopped?: true;
@@ -148,7 +148,7 @@ async function removeContainerLogs(podLogs: LogRoot, container: Container): Prom
       if (kind !== "directory" && (name === file || name.startsWith(`${file}.`)))
         await unlinkEntry(directory, name, deleted);
   });
-  return { ...deleted, names: deleted.names.map((name) => basename(name)) };
+  return deleted;
 }
 
 /** `false` if the link is gone or dangles no more. Refuses any other file or link. */
@@ -224,7 +224,7 @@ const unlinkEntry = (directory: Directory, name: string, deleted: Deleted): Prom
     const path = directory.pathOf(name);
     const facts = await lstat(path, { bigint: true });
     await unlink(path);
-    deleted.names.push(directory.shown(name));
+    deleted.names.push(name);
     // While another name keeps the blocks, nothing is freed.
     if (facts.nlink === 1n) deleted.bytes += facts.blocks * 512n;
   });
@@ -238,7 +238,7 @@ async function attempt(what: string, deleted: Deleted, act: () => Promise<void>)
     deleted.failure ??=
       error instanceof HostError
         ? error
-        : hostError("write", error, (why) => `cannot delete ${what} in the pod logs: ${why}`);
+        : hostError("write", error, `cannot delete ${what} in the pod logs`);
   }
 }
 
@@ -254,7 +254,7 @@ async function inRoot<T>(
   } catch (error) {
     if (error instanceof HostError) throw error;
     if (codeOf(error) === "ENOENT") return undefined;
-    throw hostError("write", error, (why) => `cannot ${doing} below ${root.given}: ${why}`);
+    throw hostError("write", error, `cannot ${doing} below ${root.given}`);
   }
 }
 
@@ -264,7 +264,7 @@ const refused = (what: string, why: string): HostError =>
     `refusing to delete ${what} in the log directories: ${why}; check it and delete it by hand`,
   );
 
-const ADVICE = "make it a readable directory, or set --pod-logs-dir or --container-logs-dir";
+const ADVICE = "; make it a readable directory, or set --pod-logs-dir or --container-logs-dir";
 
 class LogRoot {
   /** As given, which is how the runtime spells its paths. */
@@ -282,11 +282,7 @@ class LogRoot {
       return await Directory.open(this.#resolved, "");
     } catch (error) {
       if (codeOf(error) === "ENOENT") return null;
-      throw hostError(
-        "read",
-        error,
-        (why) => `cannot open the log directory ${this.given}: ${why}; ${ADVICE}`,
-      );
+      throw hostError("read", error, `cannot open the log directory ${this.given}`, ADVICE);
     }
   }
 

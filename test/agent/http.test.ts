@@ -139,7 +139,7 @@ describe("a path in use", () => {
     expect(await failureOf(served())).toContain(
       `cannot listen on ${path}: another program uses it; stop what listens there, or set another --run-dir`,
     );
-    expect(files.kindOf(path)).toBe("socket");
+    expect(files.isThere(path)).toBe(true);
   });
 
   test("by a killed agent is taken over", async () => {
@@ -148,7 +148,7 @@ describe("a path in use", () => {
     await killed.stdout.getReader().read();
     killed.kill("SIGKILL");
     await killed.exited;
-    expect(files.kindOf(path)).toBe("socket");
+    expect(files.isThere(path)).toBe(true);
     await served();
     expect((await asked("/metrics")).status).toBe(200);
   });
@@ -160,7 +160,7 @@ describe("a path in use", () => {
     rmSync(path);
     symlinkSync(join(directory, "elsewhere"), path);
     expect(await failureOf(served())).toContain("another program uses it");
-    expect(files.kindOf(path)).toBe("other");
+    expect(files.isThere(path)).toBe(false);
   });
 
   test("is reported with the path, as is one in a missing directory", async () => {

@@ -183,7 +183,7 @@ describe("the directory of a pod", () => {
     symlinkSync(precious, join(pods, podA, "c", "link-to-file"));
     const { names, bytes } = await removePod();
     expect([existsSync(join(pods, podA)), existsSync(precious)]).toEqual([false, true]);
-    expect(names).toContain(`${podA}/c/0.log`);
+    expect(names).toContain("0.log");
     // A file with another name frees nothing.
     expect(Number(bytes)).toBeWithin(20_000, 40_000);
   });

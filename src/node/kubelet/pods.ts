@@ -73,12 +73,8 @@ export const isBesideKubelet = (configured: string | null): boolean =>
 export async function directoryPods(rootDirectory: string): Promise<readonly PodUid[]> {
   const path = podsOf(rootDirectory);
   const names = await readdir(path).catch((error: unknown) => {
-    throw hostError(
-      "read",
-      error,
-      (why) =>
-        `cannot read the pods of the kubelet from ${path}: ${why}; set --root-dir to the kubelet's directory, or choose another --pod-source`,
-    );
+    const advice = "; set --root-dir to the kubelet's directory, or choose another --pod-source";
+    throw hostError("read", error, `cannot read the pods of the kubelet from ${path}`, advice);
   });
   return names.filter(isPlainName).map(podUid);
 }
@@ -135,7 +131,7 @@ async function filesSince(directory: string, since: Instant): Promise<PodDirecto
 const orAbsent = <T, Absent>(path: string, read: Promise<T>, absent: Absent): Promise<T | Absent> =>
   read.catch((thrown: unknown) => {
     if (isAbsent(thrown)) return absent;
-    throw hostError("read", thrown, (why) => `cannot read ${path}: ${why}`);
+    throw hostError("read", thrown, `cannot read ${path}`);
   });
 
 /**

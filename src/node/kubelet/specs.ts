@@ -153,7 +153,7 @@ async function textOf(path: string, what: string): Promise<string> {
   try {
     return await readFile(path, "utf8");
   } catch (error) {
-    throw hostError("read", error, (why) => `cannot read ${what} from ${path}: ${why}`);
+    throw hostError("read", error, `cannot read ${what} from ${path}`);
   }
 }
 
