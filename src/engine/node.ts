@@ -143,7 +143,7 @@ export function hostOf(
   return {
     disk: diskOf(() => root),
     host: {
-      clocks: () => readClocks(),
+      clocks: readClocks,
       keepRules: () => keepRulesOf(config),
       pods: async (signal) => {
         // On its first boot a node may run crigc before its kubelet.

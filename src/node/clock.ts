@@ -13,17 +13,13 @@ import {
   instantFromMs,
   TIMER_MS_MAX,
 } from "../model/time.ts";
+import { once } from "../model/values.ts";
 import { procText } from "./files.ts";
 import { monotonicNs } from "./libc.ts";
 
 export const wallClock = (): Instant => instantFromMs(Date.now());
 
-/** `proc`: where /proc is mounted. */
-export const readClocks = (proc = "/proc"): Clocks => ({
-  wall: wallClock(),
-  uptime: uptime(),
-  bootId: bootId(proc),
-});
+export const readClocks = (): Clocks => ({ wall: wallClock(), uptime: uptime(), bootId: bootId() });
 
 /** CLOCK_MONOTONIC, which stands still while the machine sleeps. */
 function uptime(): Duration {
@@ -35,19 +31,13 @@ function uptime(): Duration {
   );
 }
 
-/** By the mount point of /proc: a process never sees another boot than its own. */
-const bootIds = new Map<string, string>();
+/** A process never sees another boot than its own. */
+const bootId = once(() => bootIdIn("/proc"));
 
-/** A process sees only one boot; across processes the clocks have to tell boots apart. */
-const OWN_BOOT = `${PROCESS_BOOT}${crypto.randomUUID()}`;
-
-function bootId(proc: string): string {
-  const known = bootIds.get(proc);
-  if (known !== undefined) return known;
+/** `proc`: where /proc is mounted. Without it, an ID of this process: the clocks then have to tell boots apart. */
+export function bootIdIn(proc: string): string {
   const text = procText(`${proc}/sys/kernel/random/boot_id`).trim();
-  if (!/^[0-9a-f-]{32,36}$/.test(text)) return OWN_BOOT;
-  bootIds.set(proc, text);
-  return text;
+  return /^[0-9a-f-]{32,36}$/.test(text) ? text : `${PROCESS_BOOT}${crypto.randomUUID()}`;
 }
 
 /** "" if the machine has none: a container image may lack it. */
