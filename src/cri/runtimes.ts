@@ -87,8 +87,7 @@ interface Distribution {
   readonly sockets: readonly string[];
   readonly kubeletRoot: string;
   readonly kubeletConfigs: readonly string[];
-  /** Services and programs that are or contain a kubelet. */
-  readonly services: readonly string[];
+  /** That are or contain a kubelet. */
   readonly programs: readonly string[];
 }
 
@@ -105,7 +104,6 @@ export const distributions: readonly Distribution[] = [
       "/etc/kubernetes/kubelet/kubelet-config.json",
       "/etc/kubernetes/kubelet-config.yaml",
     ],
-    services: ["kubelet", "snap.kubelet-eks.daemon"],
     programs: ["kubelet", "hyperkube"],
   },
   {
@@ -113,7 +111,6 @@ export const distributions: readonly Distribution[] = [
     sockets: ["/run/k3s/containerd/containerd.sock"],
     kubeletRoot: KUBELET_ROOT,
     kubeletConfigs: ["/var/lib/rancher/k3s/agent/etc/kubelet.conf.d/00-k3s-defaults.conf"],
-    services: ["k3s", "k3s-agent"],
     programs: ["k3s", "k3s-server", "k3s-agent"],
   },
   {
@@ -121,7 +118,6 @@ export const distributions: readonly Distribution[] = [
     sockets: ["/run/k3s/containerd/containerd.sock"],
     kubeletRoot: KUBELET_ROOT,
     kubeletConfigs: ["/var/lib/rancher/rke2/agent/etc/kubelet.conf.d/00-rke2-defaults.conf"],
-    services: ["rke2-server", "rke2-agent"],
     programs: ["rke2", "rke2-server", "rke2-agent"],
   },
   {
@@ -129,7 +125,6 @@ export const distributions: readonly Distribution[] = [
     sockets: ["/run/k0s/containerd.sock"],
     kubeletRoot: "/var/lib/k0s/kubelet",
     kubeletConfigs: ["/var/lib/k0s/kubelet-config.yaml"],
-    services: ["k0scontroller", "k0sworker"],
     programs: ["k0s"],
   },
   {
@@ -137,7 +132,6 @@ export const distributions: readonly Distribution[] = [
     sockets: ["/var/snap/microk8s/common/run/containerd.sock"],
     kubeletRoot: "/var/snap/microk8s/common/var/lib/kubelet",
     kubeletConfigs: [],
-    services: ["snap.microk8s.daemon-kubelite"],
     programs: ["kubelite"],
   },
 ];

@@ -14,11 +14,11 @@ import { present } from "../../report/terminal.ts";
 
 /** `images`: the image filesystem; `null`: the node could not be read. */
 export function kubeletChecks(
-  { signs: [sign], file }: KubeletFact,
+  { sign, file }: KubeletFact,
   ours: Config,
   images: Filesystem | null,
 ): Verdicts {
-  if (sign === undefined) return [["kubelet", ok("no sign of a kubelet on this node")]];
+  if (sign === null) return [["kubelet", ok("no sign of a kubelet on this node")]];
   const here = `this node has a kubelet (${sign})`;
   const theirs = theirConfig(file);
   if (typeof theirs === "string")

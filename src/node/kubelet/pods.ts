@@ -36,14 +36,14 @@ export async function readPods(options: PodSourceOptions): Promise<PodReading> {
   }
 }
 
-/** The kubelet's directory if there is one; the runtime only if nothing at all suggests a kubelet. */
+/** The kubelet's directory if there is one; the runtime only if nothing suggests a kubelet. */
 function automatic({
   rootDirectory,
   nodeRoot = "/",
 }: PodSourceOptions): "kubelet-dir" | "cri" | PodReading {
   if (hasPods(rootDirectory)) return "kubelet-dir";
-  const [sign] = kubeletSigns(nodeRoot, rootDirectory);
-  if (sign === undefined) return "cri";
+  const sign = kubeletSign(rootDirectory, nodeRoot);
+  if (sign === null) return "cri";
   const why = `${sign} suggests a kubelet, but ${podsOf(rootDirectory)} does not exist; set --root-dir or --pod-source`;
   return { kind: "none", why };
 }
@@ -134,50 +134,27 @@ const orAbsent = <T, Absent>(path: string, read: Promise<T>, absent: Absent): Pr
     throw hostError("read", thrown, `cannot read ${path}`);
   });
 
-/**
- * What shows that a kubelet runs or is installed on this node; empty if nothing does. An inaccessible path counts as a
- * sign. `root` is the node's root directory, `rootDirectory` the kubelet's.
- */
-export function kubeletSigns(root = "/", rootDirectory = "/"): readonly string[] {
-  const roots = rootDirectory === "/" ? usualRoots : [...usualRoots, rootDirectory];
-  const files = [...new Set([...services(), ...roots])];
-  return [...kubeletProcesses(root), ...files.filter((path) => mayExist(join(root, path)))];
-}
-
-const unitDirectories = [
-  "/usr/lib/systemd/system",
-  "/lib/systemd/system",
-  "/usr/local/lib/systemd/system",
-  "/run/systemd/system",
-  "/etc/systemd/system",
-] as const;
-
-const services = (): readonly string[] =>
-  distributions
-    .flatMap((distribution) => distribution.services)
-    .flatMap((name) => [
-      ...unitDirectories.map((directory) => `${directory}/${name}.service`),
-      `/etc/init.d/${name}`,
-    ]);
-
 const programs = new Set(distributions.flatMap((distribution) => distribution.programs));
 
-function kubeletProcesses(root: string): readonly string[] {
-  const proc = join(root, "proc");
-  return namesIn(proc)
-    .filter((name) => /^\d+$/.test(name))
-    .toSorted()
-    .flatMap((pid) => {
-      const name = procText(join(proc, pid, "comm")).trim();
-      return programs.has(name) ? [`process ${pid} (${name})`] : [];
-    });
+/**
+ * What suggests a kubelet on this node: its process, or a root directory, also an inaccessible one; `null`: nothing does.
+ * `nodeRoot` is the node's root directory, `rootDirectory` the kubelet's.
+ */
+export function kubeletSign(rootDirectory: string, nodeRoot = "/"): string | null {
+  const proc = join(nodeRoot, "proc");
+  for (const pid of namesIn(proc).filter((name) => /^\d+$/.test(name))) {
+    const program = procText(join(proc, pid, "comm")).trim();
+    if (programs.has(program)) return `process ${pid} (${program})`;
+  }
+  const roots = rootDirectory === "/" ? usualRoots : [...usualRoots, rootDirectory];
+  return roots.find((path) => mayExist(join(nodeRoot, path))) ?? null;
 }
 
 const FILE_BYTES_MAX = 1024 * 1024;
 
 export interface KubeletFact {
-  /** What suggests a kubelet on this node. */
-  readonly signs: readonly string[];
+  /** What suggests a kubelet on this node; `null`: nothing does. */
+  readonly sign: string | null;
   /** The first configuration file that exists; its text is `null`, with the reason, if it cannot be read. */
   readonly file: {
     readonly path: string;
@@ -186,16 +163,19 @@ export interface KubeletFact {
   } | null;
 }
 
-export function kubeletFact(rootDirectory: string, root = "/"): KubeletFact {
+export function kubeletFact(rootDirectory: string): KubeletFact {
+  const file = kubeletFile();
+  return { sign: kubeletSign(rootDirectory) ?? file?.path ?? null, file };
+}
+
+function kubeletFile(): KubeletFact["file"] {
   for (const path of distributions.flatMap(({ kubeletConfigs }) => kubeletConfigs)) {
-    const signs = [...kubeletSigns(root, rootDirectory), path];
     try {
-      if (statSync(join(root, path)).size > FILE_BYTES_MAX) throw new Error("it is too large");
-      const text = readFileSync(join(root, path), "utf8");
-      return { signs, file: { path, text, why: "" } };
+      if (statSync(path).size > FILE_BYTES_MAX) throw new Error("it is too large");
+      return { path, text: readFileSync(path, "utf8"), why: "" };
     } catch (error) {
-      if (!isAbsent(error)) return { signs, file: { path, text: null, why: reasonOf(error) } };
+      if (!isAbsent(error)) return { path, text: null, why: reasonOf(error) };
     }
   }
-  return { signs: kubeletSigns(root, rootDirectory), file: null };
+  return null;
 }

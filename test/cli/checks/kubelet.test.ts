@@ -19,7 +19,7 @@ interface Node {
 function checks({ settings = "", ours = [], filesystem, kubelet }: Node) {
   const found = kubeletChecks(
     {
-      signs: ["/etc/systemd/system/kubelet.service"],
+      sign: "process 4711 (kubelet)",
       file: {
         path: "/var/lib/kubelet/config.yaml",
         text: kubelets(settings),
@@ -45,7 +45,7 @@ const sized = (gib: bigint) => aFilesystem({ capacityBytes: gib * GIB });
 const APART = aFilesystem({ roles: ["imagefs"] });
 
 const nodes: Readonly<Record<string, Node>> = {
-  "without a sign of one": { kubelet: { signs: [] } },
+  "without a sign of one": { kubelet: { sign: null } },
   "with an unreadable configuration": {
     kubelet: { file: { path: "/etc/x.yaml", text: null, why: "permission denied" } },
   },

@@ -73,7 +73,7 @@ async function doctor(machine: Machine = {}) {
         },
         directory: () => machine.directory ?? room,
         device: async () => null,
-        kubelet: () => ({ signs: [], file: null }),
+        kubelet: () => ({ sign: null, file: null }),
       }),
     },
   });

@@ -7,7 +7,7 @@ import type { PodReading } from "../../../src/model/snapshot.ts";
 import { instant } from "../../../src/model/time.ts";
 import {
   isBesideKubelet,
-  kubeletSigns,
+  kubeletSign,
   type PodSourceOptions,
   readPodDirectories,
   readPods,
@@ -71,7 +71,6 @@ describe("pod source auto", () => {
   });
 
   test.each([
-    ["a unit", "usr/lib/systemd/system/kubelet.service", "/nowhere"],
     ["a process", "proc/4711/comm", "/"],
     ["a root directory without pods", "no-such-kubelet/config.yaml", "/no-such-kubelet"],
   ])("uses no source if there is %s of a kubelet, and names it", async (_, sign, rootDirectory) => {
@@ -84,35 +83,33 @@ describe("pod source auto", () => {
   });
 });
 
-describe("signs of a kubelet", () => {
-  test("include units, init scripts, and an empty root directory wherever it is", () => {
-    for (const path of [
-      "/etc/systemd/system/kubelet.service",
-      "/usr/lib/systemd/system/k3s-agent.service",
-      "/etc/init.d/kubelet",
-      "/var/lib/k0s/kubelet",
-    ]) {
-      const root = scratch();
-      expect(kubeletSigns(root)).toEqual([]);
-      put(root, path);
-      expect(kubeletSigns(root)).toEqual([path]);
-    }
+describe("a sign of a kubelet", () => {
+  test("is an empty root directory, wherever it is", () => {
     const root = scratch();
+    expect(kubeletSign("/", root)).toBeNull();
     mkdirSync(join(root, "data/kubelet"), { recursive: true });
-    expect(kubeletSigns(root)).toEqual([]);
-    expect(kubeletSigns(root, "/data/kubelet")).toEqual(["/data/kubelet"]);
+    expect(kubeletSign("/", root)).toBeNull();
+    expect(kubeletSign("/data/kubelet", root)).toBe("/data/kubelet");
+    mkdirSync(join(root, "var/lib/k0s/kubelet"), { recursive: true });
+    expect(kubeletSign("/", root)).toBe("/var/lib/k0s/kubelet");
   });
 
-  test("include a masked unit and an inaccessible path, but no file in place of a directory", () => {
+  test("is a dangling link or an inaccessible path, but no file in place of a directory", () => {
     const root = scratch();
-    const unit = "/etc/systemd/system/kubelet.service";
-    mkdirSync(join(root, "etc/systemd/system"), { recursive: true });
-    symlinkSync("/nowhere", join(root, unit));
+    put(root, "var");
+    expect(kubeletSign("/", root)).toBeNull();
+    symlinkSync("/nowhere", join(root, "kubelet"));
+    expect(kubeletSign("/kubelet", root)).toBe("/kubelet");
     const tooLong = `/${"x".repeat(300)}`;
-    expect(kubeletSigns(root, tooLong)).toEqual([unit, tooLong]);
-    const other = scratch();
-    put(other, "etc");
-    expect(kubeletSigns(other)).toEqual([]);
+    expect(kubeletSign(tooLong, root)).toBe(tooLong);
+  });
+
+  test("is its process, also within k3s, and no other process of a like name", () => {
+    const root = scratch();
+    put(root, "proc/1/comm", "kubelet-csr-approver\n");
+    expect(kubeletSign("/", root)).toBeNull();
+    put(root, "proc/2/comm", "k3s-server\n");
+    expect(kubeletSign("/", root)).toBe("process 2 (k3s-server)");
   });
 });
 
@@ -129,17 +126,6 @@ test("crigc is beside a kubelet if ROOT/pods exists, and never below the node's 
   mkdirSync(join(root, "pods"));
   expect(isBesideKubelet(root)).toBe(true);
   expect(isBesideKubelet("/")).toBe(false);
-});
-
-test("signs of a kubelet include its process, also within k3s, and no other process of a like name", () => {
-  const root = scratch();
-  for (const [pid, name] of [
-    ["1", "kubelet-csr-approver"],
-    ["2", "k3s-server"],
-    ["3", "kubelet"],
-  ] as const)
-    put(root, `proc/${pid}/comm`, `${name}\n`);
-  expect(kubeletSigns(root)).toEqual(["process 2 (k3s-server)", "process 3 (kubelet)"]);
 });
 
 describe("the directories of pods", () => {
