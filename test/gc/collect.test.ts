@@ -395,6 +395,30 @@ describe("events of passes", () => {
     expect(fake.events.map(({ reason }) => reason)).toEqual(["InvalidDiskCapacity"]);
   });
 
+  test("a condition is an event once, also across a hold, ends when the disk is relieved, and may begin again", async () => {
+    const fake = aNode({ filesystem: full, images: [anImage("a"), anImage("used")] });
+    const problems = [{ source: "a.list:1", message: "it is no pattern" }];
+    const changes: readonly Partial<FakeWorld>[] = [
+      {},
+      { hold: { kind: "held", until: null, since: null, reason: "" } },
+      { hold: { kind: "none" } },
+      { keep: { rules: [], problems } },
+      { keep: { rules: [], problems: [] } },
+      { filesystem: aFilesystem({ availableBytes: 60n * GIB }) },
+      { filesystem: full },
+    ];
+    for (const change of changes) {
+      Object.assign(fake.world, change);
+      await run(fake);
+      fake.elapse(60_000);
+    }
+    const [futile, invalid] = ["ImageGCFutile", "KeepRulesInvalid"] as const;
+    expect(fake.events.map(({ reason }) => reason)).toEqual([futile, invalid, futile, futile]);
+    expect(fake.said.filter((line) => line.includes("Futile"))).toEqual([
+      "ImageGCFutile is over after 5m",
+    ]);
+  });
+
   test("a root directory that cannot be measured fails the pass, which has removed what it should", async () => {
     const fake = aNode();
     const unmeasured = "cannot measure the filesystem of /var/lib/kubelet";
