@@ -169,8 +169,8 @@ async function live(pods: readonly Evil[]): Promise<void> {
     ["explain", hexId("evil 0 0")],
     ["doctor"],
     ["plan", "--all-unused"],
-    ["gc", "--all-unused", "-v4"],
-    ["gc", "--all-unused", "-o", "json", "--logging-format=json", "-v4"],
+    ["gc", "--all-unused", "-v3"],
+    ["gc", "--all-unused", "-o", "json", "--logging-format=json", "-v3"],
     ["history"],
   ]) {
     if (words[0] === "gc") await passesApart(node.stateDir);

@@ -92,7 +92,7 @@ const commandLine = textTarget(
   textOf({
     words: ["\n", ...flagWords, ...commandWords, ...SAMPLES.map(({ text }) => text)],
     samples: [
-      "gc\n--all-unused\n--filter\nreference=nginx\n-v4",
+      "gc\n--all-unused\n--filter\nreference=nginx\n-v3",
       "history\n--since\n36h\n--kind=image\n-n\n5",
       "keep\nadd\nregistry.example/**",
       "plan\n--image-gc-high-threshold=80\n-o\njson",
