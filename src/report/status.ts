@@ -92,6 +92,10 @@ export const passStatus = (pass: Pass) => ({
   ...passHeadJson(pass),
   summary: passSummary(pass),
   error: pass.error,
+  /** Whether a hold blocked it. */
+  held: [pass.plan.images, pass.plan.containers].some((half) =>
+    half?.blocks.some(({ kind }) => kind === "on-hold"),
+  ),
 });
 
 export type StatusDocument = ReturnType<typeof statusDocument>;
@@ -149,7 +153,9 @@ export function statusTable(status: StatusDocument, screen: Screen): string {
   printer.gap();
   printer.table(loopColumns(now), status.loops);
   printer.gap();
-  for (const { passKind, endedAt, summary } of status.lastPasses) {
+  for (const { passKind, endedAt, summary, held } of status.lastPasses) {
+    // Its words say that a hold is in force.
+    if (held && status.hold === null) continue;
     const title = capitalised(passTitle(passKind));
     printer.say(`${title} ${ago(endedAt, now)}${summary.slice(title.length)}`);
   }

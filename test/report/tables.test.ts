@@ -8,6 +8,7 @@ import { gcDocument, gcTable } from "../../src/report/gc.ts";
 import { entriesOf, imageListDocument, imageListTable } from "../../src/report/images.ts";
 import { passSummary } from "../../src/report/pass-words.ts";
 import { planDocument, planTable } from "../../src/report/plan.ts";
+import { passStatus, statusDocument, statusTable } from "../../src/report/status.ts";
 import type { Screen } from "../../src/report/terminal.ts";
 import {
   candidate,
@@ -20,6 +21,7 @@ import {
   plainScreen,
   removedImage,
   runtime,
+  status,
   terminal,
 } from "./build.ts";
 
@@ -94,6 +96,21 @@ test("a brief report lists no removal that was printed as it happened", () => {
   );
   expect(text).not.toContain("app-1:");
   expect(text).toContain("app-2:");
+});
+
+test("the status after a hold shows no pass that the hold blocked", () => {
+  const hold = { kind: "held", until: NOW, since: NOW, reason: "swap" } as const;
+  const images = imagePlan({ blocks: [{ ...hold, kind: "on-hold" }] });
+  const held = pass({
+    images: imageOutcome({ end: "blocked" }),
+    plan: { images, containers: null },
+  });
+  const lastPasses = [passStatus(held)];
+  const words = "crigc release ends the hold";
+  const shownOf = (change: object) =>
+    statusTable(statusDocument(status({ lastPasses, ...change })), plainScreen);
+  expect(shownOf({ hold })).toContain(words);
+  expect(shownOf({})).not.toContain(words);
 });
 
 const report = { observedAt: NOW, entries: entriesOf(imagePlan()) };
