@@ -16,21 +16,18 @@ import {
   textOf,
 } from "./command.ts";
 
-export type Parsed =
-  | {
-      readonly kind: "run";
-      readonly command: Command;
-      readonly invocation: Invocation;
-      readonly flags: readonly FlagText[];
-    }
-  /** `topic`: the words before `--help`, "" for none. */
-  | { readonly kind: "help"; readonly topic: string }
-  | { readonly kind: "version" }
-  /** No arguments. */
-  | { readonly kind: "nothing" };
+/** A command line, parsed. */
+export interface CommandLine {
+  readonly command: Command;
+  readonly invocation: Invocation;
+  readonly flags: readonly FlagText[];
+}
 
 /** Throws `ConfigError` with all errors. */
-export function parseCommandLine(argv: readonly string[], commands: readonly Command[]): Parsed {
+export function parseCommandLine(
+  argv: readonly string[],
+  commands: readonly Command[],
+): CommandLine {
   // The command is the first word that is not the value of an option, whoever's option that is.
   const anyOptions = acceptedOptions(commands);
   const tokens = tokensOf(argv, anyOptions);
@@ -38,9 +35,9 @@ export function parseCommandLine(argv: readonly string[], commands: readonly Com
   const command = commandOf(words, commands);
   const asksFor = (name: string): boolean =>
     tokens.some((it) => it.kind === "option" && it.name === name);
-  if (asksFor("help")) return { kind: "help", topic: command?.name ?? words.join(" ") };
-  if (asksFor("version")) return { kind: "version" };
-  if (tokens.length === 0) return { kind: "nothing" };
+  if (asksFor("help"))
+    return parseCommandLine(["help", "--", ...(command?.name.split(" ") ?? words)], commands);
+  if (asksFor("version")) return parseCommandLine(["version"], commands);
   // Otherwise the word may be the value of an unknown flag.
   if (command === null && tokens[0]?.kind === "word")
     throw new ConfigError(unknownCommand(words, commands));
@@ -59,7 +56,7 @@ export function parseCommandLine(argv: readonly string[], commands: readonly Com
   ];
   if (command === null || issues.length > 0) throw new ConfigError(issues);
   const invocation = { operands, options: read.options, output };
-  return { kind: "run", command, invocation, flags: read.flags };
+  return { command, invocation, flags: read.flags };
 }
 
 interface OptionToken {

@@ -15,7 +15,7 @@ interface Argument {
   readonly name: string;
   readonly choices?: readonly string[];
   /** What the shell completes. */
-  readonly completes?: "file" | "directory" | "image";
+  readonly completes?: "files" | "directories" | "images";
   /** Beginnings of values that the shell offers. */
   readonly proposals?: readonly string[];
   readonly help: string;
@@ -133,7 +133,7 @@ const FLAGS = [...fieldByFlag].map(([name, field]): CommandOption => {
     help,
     placeholder: type.kind === "boolean" ? null : placeholderOf(fieldOf(field)),
     ...(type.kind === "choice" && { choices: type.choices }),
-    ...(isPath && { completes: files ? "file" : "directory" }),
+    ...(isPath && { completes: files ? "files" : "directories" }),
   };
 });
 

@@ -14,7 +14,7 @@ import type { RunCommand } from "../engine/owner.ts";
 import { ConfigError, messageOf, usageError } from "../model/errors.ts";
 import { once } from "../model/values.ts";
 import { clean } from "../report/terminal.ts";
-import { parseCommandLine } from "./args.ts";
+import { type CommandLine, parseCommandLine } from "./args.ts";
 import {
   type Command,
   type CommandContext,
@@ -27,7 +27,7 @@ import { doctor } from "./commands/doctor.ts";
 import { gc, rm } from "./commands/gc.ts";
 import { history } from "./commands/history.ts";
 import { install, uninstall } from "./commands/install.ts";
-import { completion, help, printFile, version, versionText } from "./commands/itself.ts";
+import { completion, help, printFile, version } from "./commands/itself.ts";
 import { keepBaseline, keepList, keepTest } from "./commands/keep.ts";
 import { df, images } from "./commands/node.ts";
 import { explain, plan, snapshot } from "./commands/plan.ts";
@@ -35,7 +35,7 @@ import { report } from "./commands/report.ts";
 import { exit, exitOf } from "./exit.ts";
 import { completions } from "./help/complete.ts";
 import { helpOn } from "./help/help.ts";
-import { type CommandLine, configToFind, onlyOf, runInAgent, withoutFiles } from "./relay.ts";
+import { configToFind, onlyOf, runInAgent, withoutFiles } from "./relay.ts";
 
 export async function dispatch(
   argv: readonly string[],
@@ -49,20 +49,12 @@ export async function dispatch(
       world.stdout(await completions(argv.slice(1), commands, names));
       return exit.done;
     }
-    const parsed = parseCommandLine(argv, commands);
-    switch (parsed.kind) {
-      case "help":
-        world.stdout(helpOn(parsed.topic, commands, world.screen));
-        return exit.done;
-      case "version":
-        world.stdout(versionText(world.build));
-        return exit.done;
-      case "nothing":
-        world.stderr(helpOn("", commands, world.screen));
-        return exit.usage;
-      case "run":
-        return await runCommand(parsed, { flags: parsed.flags, env, reader: world.reader }, world);
+    if (argv.length === 0) {
+      world.stderr(helpOn("", commands, world.screen));
+      return exit.usage;
     }
+    const line = parseCommandLine(argv, commands);
+    return await runCommand(line, { flags: line.flags, env, reader: world.reader }, world);
   } catch (thrown) {
     world.stderr(errorText(thrown));
     return exitOf(thrown) ?? exit.internal;

@@ -3,19 +3,12 @@
 import type { Config } from "../config/config.ts";
 import { type FieldName, fieldOf, variablesOf } from "../config/fields.ts";
 import { type ConfigInput, loadConfig } from "../config/load.ts";
-import type { FlagText } from "../config/settings.ts";
 import { openCommand } from "../engine/client.ts";
 import type { Openers } from "../engine/openers.ts";
 import { ConfigError, HostError } from "../model/errors.ts";
 import { holderWords } from "../node/lock.ts";
-import type { Command, Invocation, World } from "./command.ts";
-
-/** A command line, parsed. */
-export interface CommandLine {
-  readonly command: Command;
-  readonly invocation: Invocation;
-  readonly flags: readonly FlagText[];
-}
+import type { CommandLine } from "./args.ts";
+import type { World } from "./command.ts";
 
 /** The exit code; `null`: no agent holds the node, so this process runs the command. Throws `HostError`. */
 export async function runInAgent(

@@ -115,17 +115,16 @@ const ID_PREFIX_MIN = 6;
 
 /** The image with this ID, ID prefix, tag, digest or name in tables. Throws `ConfigError` if several match. */
 export function imageNamed(images: readonly Image[], reference: string): ImageId | null {
-  const called = listedImages(indexImages(images), reference);
+  const listed = listedImages(indexImages(images), reference);
   const repository = reference.includes("@") ? repositoryOf(reference) : null;
   // Another repository may have the same content; only the named image is removed.
-  const exact = called.filter((id) => repository === null || inRepository(images, id, repository));
-  const found = new Set(
-    exact.length > 0
-      ? exact
-      : images
-          .filter((it) => isIdPrefix(it.id, reference) || imageName(it) === reference)
-          .map(({ id }) => id),
-  );
+  const isExact = ({ id, repoTags, repoDigests }: Image): boolean =>
+    listed.includes(id) &&
+    (repository === null ||
+      [...repoTags, ...repoDigests].some((it) => repositoryOf(it) === repository));
+  const exact = images.filter(isExact);
+  const loose = (it: Image): boolean => isIdPrefix(it.id, reference) || imageName(it) === reference;
+  const found = new Set((exact.length > 0 ? exact : images.filter(loose)).map(({ id }) => id));
   if (found.size > 1)
     throw usageError(
       "crigc rm",
@@ -141,12 +140,6 @@ export function isIdPrefix(id: string, reference: string): boolean {
   const isHex = /^[0-9a-f]+$/.test(start) && start.length >= ID_PREFIX_MIN;
   return isHex && id.replace(/^sha256:/, "").startsWith(start);
 }
-
-const inRepository = (images: readonly Image[], wanted: ImageId, repository: string): boolean =>
-  images.some(
-    ({ id, repoTags, repoDigests }) =>
-      id === wanted && [...repoTags, ...repoDigests].some((it) => repositoryOf(it) === repository),
-  );
 
 /** The limits of this command line. Throws `ConfigError`. */
 export function forced(config: Config, invocation: Invocation): Config {

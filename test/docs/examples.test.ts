@@ -49,7 +49,7 @@ function refusalOf(argv: readonly string[]): string {
   try {
     const parsed = parseCommandLine(argv, commands);
     const reader = { file: () => null, names: () => null };
-    if (parsed.kind === "run") loadConfig({ flags: parsed.flags, env: {}, reader });
+    loadConfig({ flags: parsed.flags, env: {}, reader });
     return "";
   } catch (thrown) {
     return messageOf(thrown);

@@ -116,7 +116,7 @@ export const config = command({
   summary: "show the effective configuration, each value with its source",
   doc: "Sources are default, kubelet, file, drop-in, environment and flag. Exits 2 if a value or a keep pattern is invalid.",
   options: [
-    option("check FILE", "check only this file and report its errors", { completes: "file" }),
+    option("check FILE", "check only this file and report its errors", { completes: "files" }),
   ],
   formats: DOCUMENT,
   run: async (context) => {

@@ -31,7 +31,7 @@ export const rm = command({
   name: "rm",
   summary: "remove the named images, if no rule keeps them",
   doc: "REF is an ID, its first 6 or more digits, a tag or digest; an image is removed with all its names, at any disk usage. The report names the rule that keeps an image (exit 5; 4 if only too young).",
-  operands: [operand("REF...", "an image", { completes: "image" })],
+  operands: [operand("REF...", "an image", { completes: "images" })],
   formats: DOCUMENT,
   changes: true,
   inAgent: true,

@@ -27,7 +27,7 @@ const QUERY_OPTIONS = [
   option("reason CODE", "code of a reason or trigger, such as pod-gone; repeatable", {
     choices: [...removalCodes, "periodic"],
   }),
-  option("image TEXT", "image ID, tag or digest that contains TEXT", { completes: "image" }),
+  option("image TEXT", "image ID, tag or digest that contains TEXT", { completes: "images" }),
   option("n N", `newest N passes, or removals if filtered [${LIMIT_DEFAULT}]`),
 ];
 

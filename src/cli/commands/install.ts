@@ -22,7 +22,7 @@ import { manualPage } from "../help/help.ts";
 import { completionScripts } from "./itself.ts";
 
 const ROOT_OPTION = option("root DIR", "file tree of a node image [this system]", {
-  completes: "directory",
+  completes: "directories",
 });
 
 export const install = command({

@@ -56,7 +56,7 @@ export const version = command({
   },
 });
 
-export const versionText = ({ version: number, commit }: Build): string =>
+const versionText = ({ version: number, commit }: Build): string =>
   `crigc ${number}${commit === "" ? "" : ` (${commit})`}\n${homepage}\n`;
 
 const FILES: ReadonlyMap<string, string> = new Map(Object.entries(deployFiles));

@@ -93,7 +93,7 @@ export const explain = command({
   inAgent: true,
   summary: "show the rules that apply to one image, container or sandbox",
   doc: "REF is an ID or its first 6 or more digits, an image's tag, digest or repository, the name of a container or pod, or the end of a name if it is the only one. Of what was removed, shows when and why. Exits 8 if nothing matches.",
-  operands: [operand("REF", "an image, a container or a sandbox", { completes: "image" })],
+  operands: [operand("REF", "an image, a container or a sandbox", { completes: "images" })],
   formats: DOCUMENT,
   run: async (context) => {
     const [reference = ""] = context.operands;

@@ -17,7 +17,7 @@ export const report = command({
   summary: "write a self-contained HTML report of the node and its history",
   doc: "Shows what plan, df and history show, of the last 7 days (500 passes at most).",
   options: [
-    option("html FILE", "output file, or - for stdout", { completes: "file", required: true }),
+    option("html FILE", "output file, or - for stdout", { completes: "files", required: true }),
   ],
   changes: true,
   inAgent: true,

@@ -6,7 +6,7 @@ import { acceptedOptions, type Command, type CommandOption, type Operand } from 
 
 /** A word with its help, or a request for paths, which the shell completes, or for images. */
 type Proposal =
-  { readonly word: string; readonly help: string } | "files" | "directories" | "images";
+  { readonly word: string; readonly help: string } | NonNullable<Operand["completes"]>;
 
 /**
  * `words`: those up to the cursor, the incomplete one last. Prints one candidate per line, with its help after
@@ -57,10 +57,8 @@ function valuesOf({
 }: Pick<Operand, "choices" | "completes" | "proposals">): readonly Proposal[] {
   const words = choices ?? proposals;
   if (words !== undefined) return words.map((word) => ({ word, help: "" }));
-  return completes === undefined ? [] : [PLURALS[completes]];
+  return completes === undefined ? [] : [completes];
 }
-
-const PLURALS = { file: "files", directory: "directories", image: "images" } as const;
 
 function wordsAfter(given: readonly string[], commands: readonly Command[]): readonly Proposal[] {
   const command = commandOf(given, commands);

@@ -101,7 +101,7 @@ const commandLine = textTarget(
   (text) => {
     const argv = text.split("\n");
     const parsed = refusedOr(() => parseCommandLine(argv, commands), ConfigError);
-    if (parsed?.kind !== "run") return;
+    if (parsed === null) return;
     const { invocation, flags } = parsed;
     // No word of the line is lost or made up.
     for (const word of [...invocation.operands, ...flags.map((flag) => flag.text)])
