@@ -1,5 +1,7 @@
 /** `crigc run`: waits for the runtime, then runs the agent with all its parts until it is stopped. */
 
+import { existsSync } from "node:fs";
+
 import type { Config } from "../config/config.ts";
 import { logOf } from "../engine/log.ts";
 import { connect, type Connected, openEngine } from "../engine/node.ts";
@@ -14,6 +16,7 @@ import {
   lockRuntime,
   lockState,
   type LockWait,
+  socketDirectory,
 } from "../node/lock.ts";
 import { shrinkOnceSettled } from "../node/process.ts";
 import { CommandServer } from "./commands.ts";
@@ -80,13 +83,18 @@ class AgentProcess {
     this.#statusServer.listen();
     opened.defer(() => this.#statusServer.close());
     try {
+      const { stateDir, containerRuntimeEndpoint: named } = config.values;
       // A second agent ends before it touches anything of the first one.
-      await this.#lock((wait) => lockState(config.values.stateDir, wait));
+      await this.#lock((wait) => lockState(stateDir, wait));
+      // A named runtime is held while it does not answer, too.
+      const isNamed = named !== null && existsSync(socketDirectory(named));
+      if (isNamed) await this.#lock((wait) => lockRuntime(named, wait));
       const connected = await this.#connected();
       if (connected === null) return;
-      this.#endpoint = connected.endpoint;
-      opened.defer(() => connected.runtime.close());
-      await this.#lock((wait) => lockRuntime(connected.endpoint, wait));
+      const { endpoint, runtime } = connected;
+      this.#endpoint = endpoint;
+      opened.defer(() => runtime.close());
+      if (!isNamed) await this.#lock((wait) => lockRuntime(endpoint, wait));
       await this.#runWith(connected, signal);
     } catch (thrown) {
       if (!(thrown instanceof HostError) || thrown.kind !== "stopped") throw thrown;
@@ -148,6 +156,7 @@ class AgentProcess {
     for (let pauseMs = RETRY_FIRST_MS; ; pauseMs = Math.min(pauseMs * 2, RETRY_LONGEST_MS)) {
       try {
         const connected = await connect(config);
+        this.#statusServer.waits = null;
         this.#journal.ends("connect", "connecting to the runtime succeeded");
         this.#journal.say(1, `connected to the runtime at ${connected.endpoint}`);
         return connected;

@@ -35,14 +35,12 @@ const FINDING: readonly FieldName[] = [...OF_CALLER, "stateDir", "containerRunti
  * files may be broken. Throws `ConfigError`.
  */
 export function configToFind(input: ConfigInput): Config {
-  for (const attempt of [input, onlyOf(input, [...FINDING, "config", "configDir"])]) {
-    try {
-      return loadConfig(attempt);
-    } catch (thrown) {
-      if (!(thrown instanceof ConfigError)) throw thrown;
-    }
+  try {
+    return loadConfig(onlyOf(input, [...FINDING, "config", "configDir"]));
+  } catch (thrown) {
+    if (!(thrown instanceof ConfigError)) throw thrown;
+    return loadConfig(withoutFiles(onlyOf(input, FINDING)));
   }
-  return loadConfig(withoutFiles(onlyOf(input, FINDING)));
 }
 
 /** These settings of the command line and the environment. */

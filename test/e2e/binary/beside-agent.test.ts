@@ -131,7 +131,7 @@ test("beside a dry-run agent, gc takes the locks itself and removes", async () =
   expect(agent.exitCode()).toBeNull();
 });
 
-test("while the agent waits for its runtime, commands exit 3 and read no configuration of their own", async () => {
+test("while the agent waits for its runtime, commands exit 3, with other directories 6, and read no configuration of their own", async () => {
   await using it = await aNode();
   await it.runtime.crash();
   await using agent = it.start("run");
@@ -141,6 +141,10 @@ test("while the agent waits for its runtime, commands exit 3 and read no configu
     expect(exitCode).toBe(3);
     expect(stderr).toContain("the agent waits for the runtime");
   }
+  const elsewhere = [`--run-dir=${it.home}/r`, `--state-dir=${it.home}/s`];
+  const { exitCode, stderr } = await it.crigc(...GC, ...elsewhere);
+  expect(exitCode).toBe(6);
+  expect(stderr).toContain(`crigc run, process ${agent.pid}`);
 });
 
 test.each([
