@@ -202,11 +202,8 @@ async function openState(opening: StateOpening) {
 
 /** Changes nothing. */
 export const stateOnDisk = (opening: StateOpening): StateReader =>
-  openReader({
-    ...placesOf(opening),
-    // A ledger is closed only when its holder ends.
-    isOwner: lockHolder(opening.config.values.stateDir) === null,
-  });
+  // A ledger is closed only when its holder ends.
+  openReader(placesOf(opening), lockHolder(opening.config.values.stateDir) === null);
 
 export interface Connected {
   readonly runtime: Runtime;

@@ -32,6 +32,11 @@ export interface StatePlaces {
   readonly machineId: string;
 }
 
+export interface StateOptions extends StatePlaces {
+  /** Receives what an operator should hear of, once when it begins and once when it ends. */
+  readonly notify: (message: string) => void;
+}
+
 export const statePaths = ({ directory, runDirectory }: StatePlaces) => ({
   ledger: join(directory, "ledger.json"),
   history: join(directory, "history.jsonl"),

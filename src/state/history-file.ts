@@ -46,9 +46,7 @@ export async function appendLines(
   const flags = constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW;
   const fd = openSync(history, flags | constants.O_NONBLOCK, 0o600);
   try {
-    const found = fstatSync(fd);
-    if (!found.isFile()) throw new Error("history.jsonl is not a regular file");
-    const { size } = found;
+    const { size } = fstatSync(fd);
     const head = rowJson({ record: "file", version: VERSION, machineId: places.machineId });
     const start = size === 0 ? head : "";
     const bytes = Buffer.from(`${start}${endsLine(fd, size) ? "" : "\n"}${lines}`);

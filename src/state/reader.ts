@@ -14,7 +14,7 @@ import { type Event, event } from "../model/pass.ts";
 import { type Instant, plus } from "../model/time.ts";
 import { compared } from "../model/values.ts";
 import { adviceOn, reasonOf } from "../node/files.ts";
-import { readLedger, statePaths, type StatePlaces } from "./files.ts";
+import { readLedger, type StateOptions, statePaths, type StatePlaces } from "./files.ts";
 import { historyRecords, type RawRecord, rowsOf } from "./history-file.ts";
 
 /** A file that crigc cannot use. */
@@ -86,12 +86,6 @@ const removedImages = (raw: RawRecord): readonly ImageId[] =>
     .filter(isImageGone)
     .map(({ subject }) => imageId(subject));
 
-interface ReaderOptions extends StatePlaces {
-  readonly notify: (message: string) => void;
-  /** Whether no process is writing. */
-  readonly isOwner: boolean;
-}
-
 export interface StateReader {
   readonly ledger: Ledger;
   /** Why a file cannot be used; `null`: all can. */
@@ -100,9 +94,9 @@ export interface StateReader {
   readonly history: () => History;
 }
 
-/** What cannot be read is reported and missing. */
-export function openReader(options: ReaderOptions): StateReader {
-  const { ledger, faults } = readState(options, options.isOwner);
+/** What cannot be read is reported and missing. `isOwner`: as above. */
+export function openReader(options: StateOptions, isOwner: boolean): StateReader {
+  const { ledger, faults } = readState(options, isOwner);
   for (const { message } of faults) options.notify(message);
   const failure = faults[0]?.message ?? null;
   return { ledger, failure, history: () => readHistory(options, ledger) };

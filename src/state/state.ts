@@ -8,14 +8,9 @@ import { rm } from "node:fs/promises";
 import type { Ledger } from "../model/ledger.ts";
 import type { LedgerMemory } from "../model/ports.ts";
 import { adviceOn, reasonOf, writeWholeFile } from "../node/files.ts";
-import { ledgerText, moveAside, statePaths, type StatePlaces, writeLedger } from "./files.ts";
+import { ledgerText, moveAside, type StateOptions, statePaths, writeLedger } from "./files.ts";
 import { appendLines, type RecordKind, recordLine } from "./history-file.ts";
 import { readState } from "./reader.ts";
-
-export interface StateOptions extends StatePlaces {
-  /** Receives what an operator should hear of, once when it begins and once when it ends. */
-  readonly notify: (message: string) => void;
-}
 
 /** Unwritten records that memory holds. */
 const RECORDS_MAX = 20_000;
@@ -32,7 +27,7 @@ export class State implements LedgerMemory {
   /** The last one in the history. */
   #lastRecord: number;
   /** Files that cannot be used and are not moved aside yet. */
-  readonly #unusable: string[];
+  #unusable: readonly string[];
   #isLedgerDue = true;
   #isClosing = false;
   #writing: Promise<void> | null = null;
@@ -134,19 +129,26 @@ export class State implements LedgerMemory {
 
   async #write(): Promise<void> {
     try {
-      for (; this.#unusable[0] !== undefined; this.#unusable.shift()) moveAside(this.#unusable[0]);
-      while (this.#isDue) {
-        const isLedgerDue = this.#isLedgerDue;
-        this.#isLedgerDue = false;
-        await this.#writeRecords(isLedgerDue);
-        if (isLedgerDue) await this.#writeLedger();
-      }
+      this.#unusable.forEach(moveAside);
+      this.#unusable = [];
+      while (this.#isDue) await this.#writeDue();
     } catch (thrown) {
       return this.#failed(thrown);
     }
     if (this.#failure === null) return;
     this.#failure = null;
     this.#options.notify(`the state directory ${this.#options.directory} is written again`);
+  }
+
+  async #writeDue(): Promise<void> {
+    const isLedgerDue = this.#isLedgerDue;
+    this.#isLedgerDue = false;
+    try {
+      await this.#writeRecords(isLedgerDue);
+    } finally {
+      // Only the ledger tells of removals without a record.
+      if (isLedgerDue) await this.#writeLedger();
+    }
   }
 
   async #writeRecords(isSynced: boolean): Promise<void> {

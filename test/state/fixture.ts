@@ -51,10 +51,7 @@ export function read(
   { isOwner = true, ...opening }: Opening & { readonly isOwner?: boolean } = {},
 ) {
   const notices: string[] = [];
-  const reader = openReader({
-    ...placesOf(directory, opening),
-    notify: (notice) => notices.push(notice),
-    isOwner,
-  });
+  const places = placesOf(directory, opening);
+  const reader = openReader({ ...places, notify: (notice) => notices.push(notice) }, isOwner);
   return { reader, notices };
 }

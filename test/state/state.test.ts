@@ -103,6 +103,21 @@ describe("a ledger", () => {
     expect(read(directory).reader.ledger.ageRestartDue).toBeFalse();
   });
 
+  test("is written also while the history takes no record", async () => {
+    const directory = place();
+    await leave(directory, ledgerOf({ a: 1n, b: 1n }));
+    rmSync(historyFile(directory));
+    const { state, store } = await write(directory);
+    rmSync(historyFile(directory));
+    mkdirSync(historyFile(directory));
+    store.done(passId("P"), imageItem(1, {}, id("a")));
+    state.replace(ledgerOf({ b: 1n }));
+    state.save();
+    expect(await state.flush(300)).toBe(1);
+    rmSync(join(directory, "..", "run"), { recursive: true });
+    expect([...read(directory).reader.ledger.images.keys()]).toEqual([id("b")]);
+  });
+
   test("forgets images that were removed after it was written", async () => {
     const directory = place();
     await leave(directory, ledgerOf({ a: 1n, b: 1n }));

@@ -54,14 +54,9 @@ export type Recorded = {
 /** Reads a state directory as the program would, without changing it. */
 export function readState(directory: string): Recorded {
   const notices: string[] = [];
-  const reader = openReader({
-    directory,
-    runDirectory: directory,
-    userId: 0,
-    machineId: "",
-    notify: (message) => notices.push(message),
-    isOwner: false,
-  });
+  const notify = (message: string): void => void notices.push(message);
+  const places = { directory, runDirectory: directory, userId: 0, machineId: "" };
+  const reader = openReader({ ...places, notify }, false);
   const removals = reader
     .history()
     .removals.filter(({ kind, result }) => kind === "image" && result === "removed")
