@@ -53,11 +53,10 @@ export function logTo({ format, verbosity, sink, now }: LogOptions): Partial<Lis
     sink(FORMATS[format]({ at: now(), level, message, fields }));
   };
   const done = (passId: PassId, item: ImageItem | PodItem, isNews: boolean): void => {
-    const what = itemName(item);
     const fields = { id: removedId(item), ...figuresOf(item), passId };
     say(removalLevel(item, isNews), removalWords(item), fields);
     if ("logError" in item && item.logError !== null)
-      say("warning", `Logs of ${what}: ${item.logError}`, fields);
+      say("warning", `Logs of ${itemName(item)}: ${item.logError}`, fields);
   };
   if (format === "brief") return { say, done };
   return {
@@ -137,6 +136,6 @@ function summaryFields({ id, startedAt, endedAt, images, containers }: Pass): Js
     availableBytes: availableAfter ?? undefined,
     ...(availableAfter !== null &&
       capacityBytes !== null && { usedPercent: usedPercent(capacityBytes, availableAfter) }),
-    ...(errors.length > 0 && { errors }),
+    ...(errors.length > 0 && { errors: errors.map(clean) }),
   };
 }

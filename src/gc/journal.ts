@@ -1,6 +1,6 @@
 /**
- * What passes and loops tell, to history, log, metrics and status. A condition that lasts is told when it begins, when its
- * words change in more than numbers, and when it ends.
+ * What passes and loops tell to history, log, metrics and status. A condition is told when it begins, when its words
+ * change in more than numbers, and when it ends.
  */
 
 import type { PassId } from "../model/ids.ts";
@@ -88,7 +88,7 @@ export class Journal implements Listener {
     const { unmatchedKeepRules = [] } = seen ?? {};
     if (unmatchedKeepRules.length > 0)
       this.begins("keep-rules", unmatchedWords(unmatchedKeepRules), 0);
-    else if (seen !== null) this.ends("keep-rules", "every keep rule matches an image");
+    else if (seen !== null) this.ends("keep-rules", "every keep rule matches an image again");
   }
 
   event(event: Event): void {
@@ -99,7 +99,7 @@ export class Journal implements Listener {
     this.#tell((it) => it.say?.(level, message));
   }
 
-  /** A condition lasts, or begins: says so if it is news. */
+  /** Notes that a condition lasts, and says so if that is news. */
   begins(key: string, message: string, level: Level = "error"): void {
     if (this.isNews(key, message)) this.say(level, message);
   }
@@ -115,7 +115,7 @@ export class Journal implements Listener {
     return before?.words !== now.words;
   }
 
-  /** A condition, and every one below its key, does not last any more: says how long it did, if it did. */
+  /** A condition and all below its key are over: says how long the first lasted, if any did. */
   ends(key: string, words?: string): void {
     const ended = [...this.#conditions].filter(([it]) => it === key || it.startsWith(`${key}/`));
     for (const [it] of ended) this.#conditions.delete(it);

@@ -191,6 +191,6 @@ export interface CallRecord {
 
 /**
  * How much is logged. Warnings and errors always; 0: what an operator must know. 1: passes that removed something. 2
- * (default): removals, and passes that ended otherwise than the one before. 3: what says nothing new.
+ * (default): removals, and passes that ended otherwise than the one before. 3: skipped removals, and what says nothing new.
  */
 export type Level = "error" | "warning" | 0 | 1 | 2 | 3;

@@ -115,7 +115,7 @@ const lives: readonly (readonly [string, (it: Told) => void, readonly string[]])
     [
       "0 1 keep rule matches no image on this node: a",
       "0 2 keep rules match no image on this node: a, b",
-      "0 every keep rule matches an image after 0s",
+      "0 every keep rule matches an image again after 0s",
     ],
   ],
 ];
