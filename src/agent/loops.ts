@@ -323,7 +323,12 @@ const LOOP_EVENTS: Readonly<Partial<Record<LoopName, readonly [EventReason, from
   "container-gc": ["ContainerGCFailed", 1],
 };
 
-type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
+const NEVER_RUN = {
+  lastStartedAt: null,
+  lastEndedAt: null,
+  lastError: null,
+  consecutiveFailures: 0,
+} as const;
 
 const NS_PER_MS = 1_000_000n;
 
@@ -331,12 +336,7 @@ export class Loop {
   readonly #options: LoopOptions;
   /** Its removals count as signs of life of this loop only. */
   readonly engine: Engine;
-  readonly #status: Mutable<Omit<LoopStatus, "name" | "periodMs" | "enabled" | "nextAt">> = {
-    lastStartedAt: null,
-    lastEndedAt: null,
-    lastError: null,
-    consecutiveFailures: 0,
-  };
+  #status: Omit<LoopStatus, "nextAt">;
   #phase: "pausing" | "waiting" | "working" = "pausing";
   /** Monotonic: when a run or a removal last ended, or its turn came. */
   #aliveNs: bigint;
@@ -345,19 +345,16 @@ export class Loop {
 
   constructor(options: LoopOptions) {
     this.#options = options;
-    const { journal, timer } = options.engine;
+    const { name, periodMs, isEnabled: enabled, engine } = options;
+    const { journal, timer } = engine;
+    this.#status = { name, periodMs, enabled, ...NEVER_RUN };
     this.#aliveNs = timer.monotonicNs();
     this.#nextNs = this.#aliveNs;
-    this.engine = {
-      ...options.engine,
-      journal: journal.with({ done: () => this.#alive() }),
-    };
+    this.engine = { ...engine, journal: journal.with({ done: () => this.#alive() }) };
   }
 
   state(): LoopState {
-    const { name, periodMs, isEnabled } = this.#options;
-    const status = { name, periodMs, enabled: isEnabled, ...this.#status };
-    return { ...status, nextAt: this.#nextAt(), silentMs: this.#silentMs() };
+    return { ...this.#status, nextAt: this.#nextAt(), silentMs: this.#silentMs() };
   }
 
   /** Runs at once, then each time the pause has passed since the last run ended; ends after the run in flight. */
@@ -384,10 +381,10 @@ export class Loop {
   }
 
   async #run(signal: AbortSignal): Promise<void> {
-    const { run, failed } = this.#options;
+    const { name, engine, run, failed } = this.#options;
+    const { journal } = engine;
     this.#phase = "working";
-    const status = this.#status;
-    status.lastStartedAt = this.#now();
+    this.#status = { ...this.#status, lastStartedAt: this.#now() };
     const error = await run(signal).catch((thrown: unknown) => {
       failed(thrown);
       return messageOf(thrown);
@@ -395,20 +392,14 @@ export class Loop {
     this.#alive();
     if (signal.aborted) return;
     const at = this.#now();
-    status.lastEndedAt = at;
+    this.#status = { ...this.#status, lastEndedAt: at };
     if (error === undefined) return;
-    status.lastError = error;
-    status.consecutiveFailures = error === null ? 0 : status.consecutiveFailures + 1;
-    this.#tell(error, at);
-  }
-
-  #tell(error: string | null, at: Instant): void {
-    const { name, engine } = this.#options;
-    const { journal } = engine;
+    const failures = error === null ? 0 : this.#status.consecutiveFailures + 1;
+    this.#status = { ...this.#status, lastError: error, consecutiveFailures: failures };
     if (error === null) return journal.ends(`loop/${name}`, `${name} succeeded`);
     journal.begins(`loop/${name}`, `${name} failed: ${error}`);
     const [reason, from] = LOOP_EVENTS[name] ?? [];
-    if (reason !== undefined && this.#status.consecutiveFailures === from)
+    if (failures === from && reason !== undefined)
       journal.event({ reason, message: error, at, passId: null });
   }
 

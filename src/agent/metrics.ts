@@ -9,9 +9,10 @@ import {
   type EventReason,
   eventReasons,
   type ImageItem,
-  outcomeItems,
+  isGone,
   type Pass,
-  type RemovalResult,
+  passItems,
+  type PodItem,
 } from "../model/pass.ts";
 import type { ImagePlan } from "../model/plan.ts";
 import { instantToMs, since, toMs } from "../model/time.ts";
@@ -252,8 +253,8 @@ export class Metrics {
     if (outcome !== "failed")
       registry.set("crigc_pass_last_success_timestamp_seconds", endedAt, [kind]);
     registry.set("crigc_pass_consecutive_failures", failures, [kind]);
-    countImages(registry, pass);
-    countContainerItems(registry, pass);
+    countHalves(registry, pass);
+    for (const item of passItems(pass)) countRemoval(registry, item, pass.purpose.kind);
   }
 
   observeEvent(reason: EventReason): void {
@@ -293,42 +294,32 @@ export function passOutcome(pass: Pass): PassOutcome {
   );
   if (pass.dryRun) outcomes.push("dry-run");
   const worst = OUTCOMES.find((it) => outcomes.includes(it));
-  return worst ?? (outcomes[0] === "idle" && triedNothing(pass) ? "idle" : "done");
+  return worst ?? (outcomes[0] === "idle" && passItems(pass).length === 0 ? "idle" : "done");
 }
 
-const triedNothing = ({ containers }: Pass): boolean =>
-  containers === null || outcomeItems(containers).length === 0;
-
-function countImages(metrics: MetricRegistry, pass: Pass): void {
-  const outcome = pass.images;
-  if (outcome === null) return;
-  metrics.set("crigc_futile", PASS_ENDS[outcome.end].outcome === "futile");
-  metrics.add("crigc_image_freed_reported_bytes_total", outcome.reportedFreedBytes);
-  metrics.add("crigc_image_freed_measured_bytes_total", outcome.measuredFreedBytes);
-  for (const { result, trigger } of outcome.items) {
-    const reason = trigger.kind === "pressure" ? trigger.signal : trigger.kind;
-    countRemoval(metrics, result, ["image", trigger.kind, reason]);
-  }
+function countHalves(metrics: MetricRegistry, { images, containers }: Pass): void {
+  metrics.add("crigc_container_freed_measured_bytes_total", containers?.measuredFreedBytes ?? 0n);
+  if (images === null) return;
+  metrics.set("crigc_futile", PASS_ENDS[images.end].outcome === "futile");
+  metrics.add("crigc_image_freed_reported_bytes_total", images.reportedFreedBytes);
+  metrics.add("crigc_image_freed_measured_bytes_total", images.measuredFreedBytes);
 }
 
-function countContainerItems(metrics: MetricRegistry, pass: Pass): void {
-  const outcome = pass.containers;
-  if (outcome === null) return;
-  metrics.add("crigc_container_freed_measured_bytes_total", outcome.measuredFreedBytes ?? 0n);
-  for (const item of outcomeItems(outcome)) {
-    const kind = "planned" in item ? "container" : "sandbox" in item ? "sandbox" : item.kind;
-    countRemoval(metrics, item.result, [kind, pass.purpose.kind, item.reason.kind]);
-  }
-}
-
-/** `labels` of a removal: kind, trigger and reason. */
-function countRemoval(
-  metrics: MetricRegistry,
-  result: ImageItem["result"] | RemovalResult,
-  labels: readonly [kind: string, trigger: string, reason: string],
-): void {
-  const [kind] = labels;
+function countRemoval(metrics: MetricRegistry, item: ImageItem | PodItem, purpose: string): void {
+  const { result } = item;
+  const [kind, trigger, reason] = labelsOf(item, purpose);
   if (result.kind === "failed") metrics.add("crigc_removal_failures_total", 1, [kind, result.code]);
-  else if (result.kind !== "ghost" && result.kind !== "skipped")
-    metrics.add("crigc_removed_total", 1, labels);
+  else if (isGone(item)) metrics.add("crigc_removed_total", 1, [kind, trigger, reason]);
+}
+
+function labelsOf(
+  item: ImageItem | PodItem,
+  purpose: string,
+): readonly [kind: string, trigger: string, reason: string] {
+  if ("candidate" in item) {
+    const { kind, ...trigger } = item.trigger;
+    return ["image", kind, "signal" in trigger ? trigger.signal : kind];
+  }
+  const kind = "planned" in item ? "container" : "sandbox" in item ? "sandbox" : item.kind;
+  return [kind, purpose, item.reason.kind];
 }

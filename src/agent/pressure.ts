@@ -99,15 +99,13 @@ export class PressurePace {
 
   passEnded(pass: Pick<Pass, "images" | "containers">): void {
     this.#idle = hasRemoved(pass) ? 0 : this.#idle + 1;
+    if (this.#idle === 0) return this.reset();
     const ms = this.#periodMs * 2 ** Math.min(this.#idle, 16);
     const most = Math.max(LONGEST_MS, this.#periodMs);
-    this.#untilNs =
-      this.#idle === 0
-        ? 0n
-        : this.#timer.monotonicNs() + BigInt(Math.round(Math.min(ms, most) * 1e6));
+    this.#untilNs = this.#timer.monotonicNs() + BigInt(Math.round(Math.min(ms, most) * 1e6));
   }
 
-  /** No threshold is due any more. */
+  /** No threshold is due any more, or something was removed. */
   reset(): void {
     this.#idle = 0;
     this.#untilNs = 0n;

@@ -2,7 +2,7 @@
 
 import { blocksOf } from "../gc/pass-warnings.ts";
 import { ConfigError, HostError, RuntimeError } from "../model/errors.ts";
-import { type ImageEnd, isFailed, outcomeItems, type Pass } from "../model/pass.ts";
+import { type ImageEnd, isFailed, type Pass, passItems } from "../model/pass.ts";
 import type { ContainerPlan, ImagePlan, Plan } from "../model/plan.ts";
 import type { RemovalBlock } from "../model/reason.ts";
 import { PASS_ENDS } from "../report/pass-words.ts";
@@ -82,7 +82,7 @@ export function passExit(pass: Pass, failure: unknown): number {
   // The report names a pod source that is not ready; keeping what it could not judge is not a failure.
   const unready = pass.plan.containers?.podSource.kind === "not-ready" ? 1 : 0;
   if (pass.containers !== null && pass.containers.errors.length > unready) return exit.runtime;
-  if (someFailed(pass)) return exit.partial;
+  if (passItems(pass).some(({ result }) => isFailed(result))) return exit.partial;
   return missedTarget(pass) ? exit.shortfall : exit.done;
 }
 
@@ -92,12 +92,6 @@ const FAULTS: Readonly<Partial<Record<RemovalBlock["kind"], number>>> = {
   "usage-unknown": exit.runtime,
   "invalid-capacity": exit.runtime,
 };
-
-function someFailed({ images, containers }: Pass): boolean {
-  const ofContainers = containers === null ? [] : outcomeItems(containers);
-  const ofImages = images?.items ?? [];
-  return [...ofContainers, ...ofImages].some(({ result }) => isFailed(result));
-}
 
 /** Whether a target was not reached; a stopped pass did not reach it. */
 function missedTarget({ images, containers, plan }: Pass): boolean {

@@ -173,11 +173,23 @@ export const outcomeItems = ({
   logs,
 }: ContainerOutcome): readonly PodItem[] => [...containers, ...sandboxes, ...logs];
 
+type Halves = Pick<Pass, "images" | "containers">;
+
+/** Everything that a pass tried. */
+export const passItems = ({ images, containers }: Halves): readonly (ImageItem | PodItem)[] => [
+  ...(images?.items ?? []),
+  ...(containers === null ? [] : outcomeItems(containers)),
+];
+
 /** Whether a pass removed anything. */
-export const hasRemoved = ({ images, containers }: Pick<Pass, "images" | "containers">): boolean =>
-  images?.items.some(({ result }) => result.kind === "removed") === true ||
-  (containers !== null &&
-    (outcomeItems(containers).some(isGone) || containers.logs.some(({ bytes }) => bytes > 0n)));
+export const hasRemoved = (pass: Halves): boolean =>
+  passItems(pass).some(isGone) || pass.containers?.logs.some(({ bytes }) => bytes > 0n) === true;
+
+/** What a pass freed, as far as it was measured; `null`: nothing was. */
+export function measuredFreedBytes({ images, containers }: Halves): bigint | null {
+  const freed = [images, containers].flatMap((half) => half?.measuredFreedBytes ?? []);
+  return freed.length === 0 ? null : freed.reduce((sum, bytes) => sum + bytes, 0n);
+}
 
 export const eventReasons = [
   "ImageGCFailed",

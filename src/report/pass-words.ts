@@ -10,9 +10,11 @@ import {
   type ImageResult,
   isFailed,
   isGone,
+  measuredFreedBytes,
   type NothingFreed,
   outcomeItems,
   type Pass,
+  passItems,
   type PassKind,
   type PodItem,
   type RemovalResult,
@@ -45,15 +47,10 @@ const known = (words: Readonly<Record<string, string>>, word: string): string | 
 
 /** One sentence: `Image GC: 3 removed, 1.2 GiB freed, target reached (2.1s)`. */
 export function passSummary(pass: Pass): string {
-  const { images, containers, error } = pass;
-  const items = [
-    ...(images?.items ?? []),
-    ...(containers === null ? [] : outcomeItems(containers)),
-  ];
-  const measured = [images, containers].flatMap((half) => half?.measuredFreedBytes ?? []);
+  const { images, error } = pass;
   const words = passFigureWords({
-    ...countsOf(items),
-    measuredFreedBytes: measured.length === 0 ? null : measured.reduce((sum, it) => sum + it, 0n),
+    ...countsOf(passItems(pass)),
+    measuredFreedBytes: measuredFreedBytes(pass),
     reportedFreedBytes: images?.reportedFreedBytes ?? null,
     error,
     ends: [containerPassWords(pass), imagePassWords(pass)],

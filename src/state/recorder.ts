@@ -9,8 +9,9 @@ import {
   type ImageResult,
   isFailed,
   isGone,
-  outcomeItems,
+  measuredFreedBytes,
   type Pass,
+  passItems,
   type PassKind,
   type PassStart,
   type PodItem,
@@ -118,10 +119,9 @@ function subjectOf(item: PodItem): Pick<Removal, "kind" | "subject" | "names" | 
   return { kind: item.kind, subject: item.entry, names: [], reportedBytes: item.bytes };
 }
 
-function toPassRow({ images, containers, ...pass }: Pass): PassRow {
-  const ofContainers = containers === null ? [] : outcomeItems(containers);
-  const items = [...(images?.items ?? []), ...ofContainers];
-  const freed = [images, containers].flatMap((half) => half?.measuredFreedBytes ?? []);
+function toPassRow(ended: Pass): PassRow {
+  const { images, containers, ...pass } = ended;
+  const items = passItems(ended);
   return {
     ...pass,
     purpose: pass.purpose.kind,
@@ -134,7 +134,7 @@ function toPassRow({ images, containers, ...pass }: Pass): PassRow {
     failed: items.filter(({ result }) => isFailed(result)).length,
     wantedBytes: images?.wantedBytes ?? null,
     reportedFreedBytes: images?.reportedFreedBytes ?? null,
-    measuredFreedBytes: freed.length === 0 ? null : freed.reduce((sum, bytes) => sum + bytes, 0n),
+    measuredFreedBytes: measuredFreedBytes(ended),
     availableBeforeBytes: images?.availableBefore ?? null,
     availableAfterBytes: images?.availableAfter ?? null,
     capacityBytes: images?.capacityBytes ?? null,
