@@ -124,13 +124,10 @@ function printRemoved(printer: Printer, row: RemovalJson, now: string): void {
   const { kind, id, at, passId, result, measuredBytes } = row;
   printer.line(`${capitalised(kindTitle(kind))} ${removalName(row)}`, "bold");
   printer.say(`id: ${clean(id)}`, undefined, "  ");
-  printer.gap();
   const who = result === "removed" ? "removed" : "already gone when crigc was about to remove it";
   const freed = measuredBytes === null ? "" : `; freed ${humanBytes(measuredBytes)}`;
-  printer.say(
-    `Not on the node: ${who} ${humanDuration(elapsed(now, at))} ago (${secondOf(at)}) by pass ${clean(passId)}: ${removalTitle(row)}${freed}.`,
-    "yellow",
-  );
+  const when = `${humanDuration(elapsed(now, at))} ago (${secondOf(at)}) by pass ${clean(passId)}`;
+  printer.say(`Not on the node: ${who} ${when}: ${removalTitle(row)}${freed}.`, "yellow");
   printer.gap();
 }
 

@@ -3,7 +3,6 @@
 import { faultsOf, runtimeOf } from "../../cri/runtimes.ts";
 import type { Prepared } from "../../gc/prepare.ts";
 import type { ImageLimits, Limits } from "../../model/limits.ts";
-import type { PodSourceState } from "../../model/plan.ts";
 import type { WritableLayers } from "../../model/reports.ts";
 import type { Filesystem, Image, KeepRules, RuntimeInfo, Snapshot } from "../../model/snapshot.ts";
 import { ownership } from "../../policy/container/pods.ts";
@@ -13,7 +12,6 @@ import { compileKeepRules, unmatchedKeepRules } from "../../policy/keep/keep.ts"
 import { layersOf } from "../../policy/layers.ts";
 import { breakdownWords, writtenBytes } from "../../report/disk-usage.ts";
 import { failed, ok, type Verdict, type Verdicts, warning } from "../../report/doctor.ts";
-import { podSourceWords } from "../../report/reasons.ts";
 import { andMore, present } from "../../report/terminal.ts";
 import { humanBytes, plural, shortId, spaceWords } from "../../report/words.ts";
 
@@ -23,13 +21,12 @@ export function nodeChecks(
   limits: Limits,
   written: WritableLayers | null,
 ): Verdicts {
-  const { snapshot, plan } = prepared;
+  const { snapshot } = prepared;
   return [
     ["runtime-version", runtimeCheck(snapshot.runtime)],
     ...snapshot.filesystems.map(
       (it) => [`filesystem-${it.roles.join("-")}`, filesystemCheck(it)] as const,
     ),
-    ["pod-source", plan.containers && podSourceCheck(plan.containers.podSource)],
     ["pod-specs", specCheck(snapshot)],
     ["owners", ownerCheck(snapshot, limits)],
     ["sandbox-image", sandboxImageCheck(snapshot, limits.images)],
@@ -54,16 +51,6 @@ function filesystemCheck(filesystem: Filesystem): Verdict {
       "check what is mounted there",
     );
   return ok(`${where}: ${spaceWords(filesystem)}`);
-}
-
-function podSourceCheck(state: PodSourceState): Verdict {
-  const words = podSourceWords(state);
-  if (state.kind === "ready") return ok(`${state.source} detects deleted pods`);
-  if (state.kind === "none") return warning(`${words}; only the limits remove dead containers`);
-  return failed(
-    `${words}; no container, sandbox or log is removed`,
-    "check that --pod-source and --root-dir match this node's kubelet",
-  );
 }
 
 /** `null`: without `--kubelet-endpoint`. */

@@ -105,14 +105,6 @@ const nodes: Readonly<Record<string, Node>> = {
   "without the sandbox image that its runtime names": {
     seen: { images: [app], runtime: { ...aSnapshot().runtime, sandboxImages: ["r.example/p:3"] } },
   },
-  "without a pod source": { seen: { pods: { kind: "none", why: "signs of a kubelet" } } },
-  // It lists none of the live pods.
-  "with the pod source of another node": {
-    seen: { pods: { kind: "ready", source: "kubelet-dir", pods: [] } },
-  },
-  "with a pod source that fails": {
-    seen: { pods: { kind: "failed", source: "kubelet-dir", message: "no such directory" } },
-  },
   "whose kubelet lists its pods": {
     seen: {
       pods: { kind: "none", why: "x", specs: { pods: [], error: null } },
