@@ -20,7 +20,7 @@ import type {
   ReportedFilesystems,
   SandboxDetail,
 } from "../model/ports.ts";
-import type { WritableLayer, WritableLayers } from "../model/reports.ts";
+import type { WritableLayers } from "../model/reports.ts";
 import type { Container, ContainerState, Image, Sandbox, SandboxState } from "../model/snapshot.ts";
 import { fromRfc3339, instant } from "../model/time.ts";
 import { isMap, parsedJson } from "../model/values.ts";
@@ -61,7 +61,7 @@ export function decodeContainer(container: ContainerMessage): Container {
     imageName: container.image?.image ?? "",
     imageRef: container.image_ref,
     imageId: container.image_id,
-    state: containerState(container.state, id),
+    state: stateIn(CONTAINER_STATES, container.state, `container ${id}`),
     createdAt: instant(container.created_at),
   };
 }
@@ -76,7 +76,7 @@ export function decodeSandbox(sandbox: SandboxMessage): Sandbox {
     name: sandbox.metadata.name,
     namespace: sandbox.metadata.namespace,
     attempt: sandbox.metadata.attempt,
-    state: sandboxState(sandbox.state, id),
+    state: stateIn(SANDBOX_STATES, sandbox.state, `sandbox ${id}`),
     createdAt: instant(sandbox.created_at),
   };
 }
@@ -86,23 +86,23 @@ export function decodeSandboxDetail(
   { status }: AnswerTo<"PodSandboxStatus">,
 ): SandboxDetail {
   if (status === null) throw new MalformedError(`the status of sandbox ${id} is empty`);
-  if (status.id !== "") expectSame(id, status.id);
-  return { id, state: sandboxState(status.state, id), address: status.network?.ip ?? "" };
+  expectSame(id, status.id);
+  const state = stateIn(SANDBOX_STATES, status.state, `sandbox ${id}`);
+  return { id, state, address: status.network?.ip ?? "" };
 }
 
 export function decodeDetail(
-  about: ContainerId,
+  id: ContainerId,
   { status }: AnswerTo<"ContainerStatus">,
 ): ContainerDetail {
-  if (status === null) throw new MalformedError("the status of a container is empty");
-  const id = required(status.id, "the status of a container has no ID");
-  expectSame(about, id);
+  if (status === null) throw new MalformedError(`the status of container ${id} is empty`);
+  expectSame(id, status.id);
   return {
-    id: containerId(id),
+    id,
     imageVolumes: status.mounts
       .map(({ image }) => image?.image ?? "")
       .filter((name) => name !== ""),
-    state: containerState(status.state, id),
+    state: stateIn(CONTAINER_STATES, status.state, `container ${id}`),
     labels: status.labels,
     annotations: status.annotations,
   };
@@ -110,7 +110,7 @@ export function decodeDetail(
 
 /** What another one logs to, mounts or does must not count for this one. */
 function expectSame(about: string, id: string): void {
-  if (id !== about) throw new MalformedError(`it is about ${id} instead of ${about}`);
+  if (id !== about) throw new MalformedError(`it is about "${id}" instead of ${about}`);
 }
 
 export const decodeFilesystems = (answer: AnswerTo<"ImageFsInfo">): ReportedFilesystems => ({
@@ -124,17 +124,12 @@ const filesystem = (usage: FilesystemUsage): ReportedFilesystem => ({
   inodesUsed: usage.inodes_used?.value ?? null,
 });
 
-/** What containers wrote; omits those without an ID or a figure of bytes. */
+/** Omits containers without an ID or a figure. */
 export function decodeWritableLayers({ stats }: AnswerTo<"ListContainerStats">): WritableLayers {
-  const layers = new Map<ContainerId, WritableLayer>();
-  for (const { attributes, writable_layer: layer } of stats) {
-    const bytes = layer?.used_bytes?.value ?? null;
-    if (attributes !== null && attributes.id !== "" && bytes !== null)
-      layers.set(containerId(attributes.id), {
-        bytes,
-        inodes: layer?.inodes_used?.value ?? 0n,
-      });
-  }
+  const layers = new Map<ContainerId, bigint>();
+  for (const { attributes, writable_layer: layer } of stats)
+    if (attributes !== null && attributes.id !== "" && layer !== null && layer.used_bytes !== null)
+      layers.set(containerId(attributes.id), layer.used_bytes.value);
   return layers;
 }
 
@@ -156,20 +151,13 @@ function required(text: string, fault: string): string {
   return text;
 }
 
-const containerStates: readonly ContainerState[] = ["created", "running", "exited", "unknown"];
+const CONTAINER_STATES: readonly ContainerState[] = ["created", "running", "exited", "unknown"];
+const SANDBOX_STATES: readonly SandboxState[] = ["ready", "not-ready"];
 
-/** Throws on a state that crigc does not know: mapped to `unknown`, the container would be stopped and removed. */
-function containerState(state: number, id: string): ContainerState {
-  const known = containerStates[state];
-  if (known === undefined) throw new MalformedError(`container ${id} is in state ${state}`);
-  return known;
-}
-
-const sandboxStates: readonly SandboxState[] = ["ready", "not-ready"];
-
-function sandboxState(state: number, id: string): SandboxState {
-  const known = sandboxStates[state];
-  if (known === undefined) throw new MalformedError(`sandbox ${id} is in state ${state}`);
+/** Throws on a state that crigc does not know: mapped to `unknown`, a container would be stopped and removed. */
+function stateIn<State>(states: readonly State[], state: number, what: string): State {
+  const known = states[state];
+  if (known === undefined) throw new MalformedError(`${what} is in state ${state}`);
   return known;
 }
 

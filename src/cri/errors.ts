@@ -16,7 +16,6 @@ export interface Attempt {
 }
 
 export function toRuntimeError(thrown: unknown, attempt: Attempt): RuntimeError {
-  if (thrown instanceof RuntimeError) return thrown;
   const kind = kindOf(thrown, attempt);
   const about = attempt.about === "" ? "" : ` ${attempt.about}`;
   const message = `cannot ${attempt.method.doing}${about}: ${reasonOf(kind, thrown, attempt)}`;
@@ -24,10 +23,7 @@ export function toRuntimeError(thrown: unknown, attempt: Attempt): RuntimeError 
 }
 
 /** The name of a call's gRPC code, as `onCall` reports it. */
-export function codeName(thrown: unknown): string {
-  if (thrown instanceof MalformedError) return "INTERNAL";
-  return status[statusOf(thrown).code] ?? "UNKNOWN";
-}
+export const codeName = (thrown: unknown): string => status[statusOf(thrown).code] ?? "UNKNOWN";
 
 /** What the runtime or the system said, without the code that the library puts before it. */
 export const detailsOf = (thrown: unknown): string => statusOf(thrown).details;
@@ -39,8 +35,10 @@ interface CallStatus {
 
 /** Where the library's status is misleading, a better one. */
 function statusOf(thrown: unknown): CallStatus {
-  if (!(thrown instanceof Error && "details" in thrown && "code" in thrown))
-    return { code: status.UNKNOWN, details: messageOf(thrown) };
+  if (!(thrown instanceof Error && "details" in thrown && "code" in thrown)) {
+    const code = thrown instanceof MalformedError ? status.INTERNAL : status.UNKNOWN;
+    return { code, details: messageOf(thrown) };
+  }
   const { code, details } = thrown;
   if (typeof details !== "string")
     return { code: status.INTERNAL, details: "a message cannot be read; it may be compressed" };

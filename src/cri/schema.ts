@@ -28,8 +28,9 @@ export function readSchema(): Schema {
   const file = join(import.meta.dir, "../../proto/runtime-v1.proto");
   const { root } = protobuf.parse(readFileSync(file, "utf8"), { keepCase: true });
   root.resolveAll();
-  const declared = root.lookup(PACKAGE);
-  const services = declared instanceof protobuf.Namespace ? declared.nestedArray : [];
+  const services = ["RuntimeService", "ImageService"].map((name) =>
+    root.lookupService(`${PACKAGE}.${name}`),
+  );
   const messages: Record<string, protobuf.IType> = {};
   const add = (type: protobuf.Type): void => {
     if (messages[type.name] !== undefined) return;
@@ -40,14 +41,12 @@ export function readSchema(): Schema {
       if (resolvedType instanceof protobuf.Type) add(resolvedType);
   };
   const methods = services.flatMap((service) =>
-    service instanceof protobuf.Service
-      ? service.methodsArray.map(({ name, resolvedRequestType, responseStream = false }) => {
-          if (resolvedRequestType !== null) add(resolvedRequestType);
-          const path = `/${PACKAGE}.${service.name}/${name}`;
-          const request = resolvedRequestType?.name ?? "";
-          return [name, { path, request, isStream: responseStream }] as const;
-        })
-      : [],
+    service.methodsArray.map(({ name, resolvedRequestType, responseStream = false }) => {
+      if (resolvedRequestType !== null) add(resolvedRequestType);
+      const path = `/${PACKAGE}.${service.name}/${name}`;
+      const request = resolvedRequestType?.name ?? "";
+      return [name, { path, request, isStream: responseStream }] as const;
+    }),
   );
   return { messages, methods: Object.fromEntries(methods) };
 }

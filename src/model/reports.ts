@@ -24,13 +24,8 @@ export interface MeasuredFilesystem extends Filesystem {
   readonly measuredAt: Instant;
 }
 
-/** What a container wrote, as the runtime reports it. */
-export interface WritableLayer {
-  readonly bytes: bigint;
-  readonly inodes: bigint;
-}
-
-export type WritableLayers = ReadonlyMap<ContainerId, WritableLayer>;
+/** Bytes that containers wrote, as the runtime reports them. */
+export type WritableLayers = ReadonlyMap<ContainerId, bigint>;
 
 /** A group of images. */
 export interface ImageShare {

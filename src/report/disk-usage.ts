@@ -62,7 +62,7 @@ export const diskUsageDocument = (report: DiskUsageReport) =>
 
 /** By all containers. */
 export const writtenBytes = (layers: WritableLayers): bigint =>
-  [...layers.values()].reduce((sum, { bytes }) => sum + bytes, 0n);
+  [...layers.values()].reduce((sum, bytes) => sum + bytes, 0n);
 
 /** What takes the space of the image filesystem: the parts add up to `usedBytes`. `null`: unknown, counted as 0. */
 function breakdownOf(report: DiskUsageReport) {
@@ -98,7 +98,7 @@ const largestContainers = ({ containers, writableLayers }: DiskUsageReport) =>
   writableLayers &&
   containers
     .flatMap((container) => {
-      const writableBytes = writableLayers.get(container.id)?.bytes;
+      const writableBytes = writableLayers.get(container.id);
       const names = jsonOf(container, "id", "name", "podName", "podNamespace");
       return writableBytes === undefined ? [] : [{ ...names, writableBytes }];
     })

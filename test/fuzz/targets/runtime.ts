@@ -100,7 +100,7 @@ const use = { fs_id: { mountpoint: "/" }, used_bytes: { value: "1844674407370955
 const messages = [
   answer("ContainerStatus", { status }),
   answer("PodSandboxStatus", {
-    status: { state: 1, network: { ip: "10.0.0.1" } },
+    status: { id: "s", state: 1, network: { ip: "10.0.0.1" } },
     info: { info: "{}" },
   }),
   answer("ImageFsInfo", { image_filesystems: [use], container_filesystems: [use] }),
@@ -114,7 +114,7 @@ const message: Target = {
   check: (input) => {
     const bytes = Buffer.from(input);
     const refused = <Result>(read: () => Result): Result | null => refusedOr(read, MalformedError);
-    refused(() => decodeDetail(containerId("c"), methods.ContainerStatus.answer.decode(bytes)));
+    refused(() => decodeDetail(containerId("a"), methods.ContainerStatus.answer.decode(bytes)));
     refused(() =>
       decodeSandboxDetail(sandboxId("s"), methods.PodSandboxStatus.answer.decode(bytes)),
     );
