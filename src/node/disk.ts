@@ -98,11 +98,9 @@ async function measured<T>(path: string, measure: () => Promise<T>): Promise<T> 
   }
 }
 
-/** Counts are in fragments, not in blocks of the preferred size; the two differ on network and user-space filesystems. */
-const unitOf = ({ frsize, bsize }: BigIntStatsFs): bigint => (frsize > 0n ? frsize : bsize);
-
 export function readingOf(fs: BigIntStatsFs): DiskReading {
-  const unitBytes = unitOf(fs);
+  // Counts are in fragments, not in blocks of the preferred size: they differ on network and user-space filesystems.
+  const unitBytes = fs.frsize > 0n ? fs.frsize : fs.bsize;
   return {
     capacityBytes: fs.blocks * unitBytes,
     availableBytes: fs.bavail * unitBytes,

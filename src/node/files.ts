@@ -3,7 +3,6 @@
 import {
   chmodSync,
   closeSync,
-  createReadStream,
   existsSync,
   fsyncSync,
   lstatSync,
@@ -205,7 +204,6 @@ export async function boundedBytes(
 /** Reads in pieces: an executable is too large to hold in memory at once. */
 export async function sha256OfFile(path: string): Promise<string> {
   const hash = new Bun.CryptoHasher("sha256");
-  const chunks: AsyncIterable<Uint8Array> = createReadStream(path);
-  for await (const chunk of chunks) hash.update(chunk);
+  for await (const chunk of Bun.file(path).stream()) hash.update(chunk);
   return hash.digest("hex");
 }

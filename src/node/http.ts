@@ -5,7 +5,7 @@ import type { checkServerIdentity } from "node:tls";
 import { HostError } from "../model/errors.ts";
 import type { HookRequest } from "../model/ports.ts";
 import { TIMER_MS_MAX } from "../model/time.ts";
-import { boundedBytes, codeOf, reasonOf } from "./files.ts";
+import { boundedBytes, reasonOf } from "./files.ts";
 
 export interface GetRequest {
   readonly url: URL;
@@ -43,10 +43,8 @@ export async function httpGet(get: GetRequest): Promise<GetAnswer> {
     const body = await boundedBytes(response.body ?? [], bytesMax);
     return { status: response.status, body: body.toString() };
   } catch (error) {
-    const reason = reasonOf(error);
-    const code = codeOf(error);
-    const coded = code === "" || reason.includes(code) ? reason : `${reason} (${code})`;
-    const why = deadline.aborted ? `no complete response within ${timeoutMs} ms` : coded;
+    const late = `no complete response within ${timeoutMs} ms`;
+    const why = deadline.aborted ? late : reasonOf(error);
     throw new HostError("http", `GET ${url.href} failed: ${why}`, { cause: error });
   }
 }

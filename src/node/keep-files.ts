@@ -11,6 +11,7 @@ import { join } from "node:path";
 
 import { messageOf } from "../model/errors.ts";
 import type { KeepProblem, KeepRule, KeepRules } from "../model/snapshot.ts";
+import { parsedJson } from "../model/values.ts";
 import { adviceOn, boundedBytes, codeOf, hostError, reasonOf, writeWholeFile } from "./files.ts";
 
 export interface KeepRulesRequest {
@@ -125,29 +126,21 @@ const LEFTOVER =
 const isLeftover = (name: string): boolean =>
   name.startsWith(".") || (name.startsWith("#") && name.endsWith("#")) || LEFTOVER.test(name);
 
-/** A small JSON document of the state directory, written once. */
-interface Mark {
-  readonly file: string;
-  readonly field: string;
-}
-const HAD_RULES: Mark = { file: "keep-directory.json", field: "directory" };
-const BASELINE: Mark = { file: "keep-baseline.json", field: "writtenAt" };
+/* Marks: small files of the state directory, each with a JSON text. */
 
-/** `null`: there is none. One that cannot be parsed is there: its text. Throws `HostError` `read`. */
-function markIn(stateDir: string, { file, field }: Mark): string | null {
-  const path = join(stateDir, file);
-  const text = readKeepFile(path);
-  try {
-    const value: unknown = text === null ? null : JSON.parse(text)[field];
-    return typeof value === "string" ? value : text;
-  } catch {
-    return text;
-  }
+const HAD_RULES = "keep-directory.json";
+const BASELINE = "keep-baseline.json";
+
+/** `null`: there is none. One that is not a JSON text is there: as it is. Throws `HostError` `read`. */
+function markIn(stateDir: string, file: string): string | null {
+  const written = readKeepFile(join(stateDir, file));
+  const mark = written === null ? null : parsedJson(written);
+  return typeof mark === "string" ? mark : written;
 }
 
 /** Survives a crash. Throws `HostError` `write`. */
-const setMark = (stateDir: string, { file, field }: Mark, value: string): void =>
-  writeWholeFile(join(stateDir, file), `${JSON.stringify({ [field]: value })}\n`);
+const setMark = (stateDir: string, file: string, mark: string): void =>
+  writeWholeFile(join(stateDir, file), `${JSON.stringify(mark)}\n`);
 
 /** When `keep baseline --once` ran; `null`: not yet. Throws `HostError`. */
 export const baselineStamp = (stateDir: string): string | null => markIn(stateDir, BASELINE);
