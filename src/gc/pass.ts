@@ -44,8 +44,6 @@ export interface PassRequest extends Parts {
 export interface PassEnd {
   readonly pass: Pass;
   readonly seen: Seen | null;
-  /** What the plan is based on; `null` if there is none. */
-  readonly prepared: Prepared | null;
   /** What a list or a stat threw, for the exit code; `null` if nothing did. */
   readonly failure: unknown;
 }
@@ -232,7 +230,7 @@ class RunningPass {
     };
     const prepared = this.#prepared;
     const seen = prepared === null ? null : seenOf(prepared.snapshot);
-    return { pass, seen, prepared, failure };
+    return { pass, seen, failure };
   }
 
   /** Raises the events whose condition begins, and returns them. */

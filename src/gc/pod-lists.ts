@@ -7,9 +7,8 @@ import { RuntimeError } from "../model/errors.ts";
 import type { ContainerId, SandboxId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { RuntimeReader } from "../model/ports.ts";
-import type { Container, Sandbox } from "../model/snapshot.ts";
+import type { Sandbox } from "../model/snapshot.ts";
 import { mapBounded } from "../model/values.ts";
-import { byParts } from "../policy/by-object.ts";
 import type { Listed } from "../policy/container/pods.ts";
 import { CALLS_AT_ONCE } from "./calls.ts";
 
@@ -20,26 +19,18 @@ export type ListedRuntime = Pick<
 
 /** The lists of one pass or one observation: what one of its parts has seen, the next one expects. */
 export class PodLists {
-  readonly #containers: CheckedList<Container>;
-  readonly #sandboxes: CheckedList<Sandbox>;
+  readonly #runtime: ListedRuntime;
+  readonly #containers = new Set<ContainerId>();
+  readonly #sandboxes = new Set<SandboxId>();
 
   constructor(runtime: ListedRuntime) {
-    this.#containers = new CheckedList(
-      "containers",
-      (signal) => runtime.listContainers(signal),
-      (id, signal) => runtime.containerDetail(id, signal),
-    );
-    this.#sandboxes = new CheckedList(
-      "sandboxes",
-      (signal) => runtime.listSandboxes(signal),
-      (id, signal) => runtime.sandboxDetail(id, signal),
-    );
+    this.#runtime = runtime;
   }
 
   /** From now on a list may lack what is in the ledger only if it no longer exists. */
   expect({ containers, sandboxes }: Pick<Ledger, "containers" | "sandboxes">): void {
-    this.#containers.expect(containers.keys());
-    this.#sandboxes.expect(sandboxes);
+    for (const id of containers.keys()) this.#containers.add(id);
+    for (const id of sandboxes) this.#sandboxes.add(id);
   }
 
   /**
@@ -48,70 +39,68 @@ export class PodLists {
    * last, because their freshness matters most.
    */
   async read(signal: AbortSignal): Promise<Listed> {
-    const sandboxes = await this.#sandboxes.read(signal);
-    const containers = await this.#containers.read(signal);
+    const sandboxes = await this.#listSandboxes(signal);
+    const listed = await this.#runtime.listContainers(signal);
+    const containers = await complete(listed, {
+      what: "containers",
+      expected: this.#containers,
+      detail: (id) => this.#runtime.containerDetail(id, signal),
+    });
     const lacking = sandboxesLacking({ containers, sandboxes });
     if (lacking.length === 0) return { containers, sandboxes };
     // A pod may have started between the two lists.
-    this.#sandboxes.expect(lacking);
-    return { containers, sandboxes: await this.#sandboxes.read(signal) };
+    for (const id of lacking) this.#sandboxes.add(id);
+    return { containers, sandboxes: await this.#listSandboxes(signal) };
+  }
+
+  async #listSandboxes(signal: AbortSignal): Promise<readonly Sandbox[]> {
+    const listed = await this.#runtime.listSandboxes(signal);
+    return complete(listed, {
+      what: "sandboxes",
+      expected: this.#sandboxes,
+      detail: (id) => this.#runtime.sandboxDetail(id, signal),
+    });
   }
 
   /** Its removal was answered, so a list may lack it. */
   containerRemoved(id: ContainerId): void {
-    this.#containers.forget(id);
+    this.#containers.delete(id);
   }
 
   sandboxRemoved(id: SandboxId): void {
-    this.#sandboxes.forget(id);
+    this.#sandboxes.delete(id);
   }
 }
 
 /** The sandboxes that containers name and the list lacks. */
-const sandboxesLacking = byParts(({ containers, sandboxes }: Listed): readonly SandboxId[] => {
+function sandboxesLacking({ containers, sandboxes }: Listed): readonly SandboxId[] {
   const listed = new Set<string>(sandboxes.map(({ id }) => id));
   const named = containers.flatMap(({ sandboxId }) =>
     sandboxId === "" || listed.has(sandboxId) ? [] : [sandboxId],
   );
   return [...new Set(named)];
-});
+}
 
-class CheckedList<Item extends { readonly id: string }> {
-  readonly #what: "containers" | "sandboxes";
-  readonly #list: (signal: AbortSignal) => Promise<readonly Item[]>;
-  readonly #detail: (id: Item["id"], signal: AbortSignal) => Promise<unknown>;
-  readonly #expected = new Set<Item["id"]>();
+interface Checking<Id> {
+  readonly what: "containers" | "sandboxes";
+  readonly expected: Set<Id>;
+  readonly detail: (id: Id) => Promise<unknown>;
+}
 
-  constructor(
-    what: "containers" | "sandboxes",
-    list: (signal: AbortSignal) => Promise<readonly Item[]>,
-    detail: (id: Item["id"], signal: AbortSignal) => Promise<unknown>,
-  ) {
-    this.#what = what;
-    this.#list = list;
-    this.#detail = detail;
-  }
-
-  expect(ids: Iterable<Item["id"]>): void {
-    for (const id of ids) this.#expected.add(id);
-  }
-
-  forget(id: Item["id"]): void {
-    this.#expected.delete(id);
-  }
-
-  async read(signal: AbortSignal): Promise<readonly Item[]> {
-    const listed = await this.#list(signal);
-    const ids = new Set(listed.map(({ id }) => id));
-    await mapBounded([...this.#expected.difference(ids)], CALLS_AT_ONCE, async (id) => {
-      if ((await this.#detail(id, signal)) !== null)
-        throw new RuntimeError(
-          "failed",
-          `the runtime's list of ${this.#what} is incomplete: it omits ${id}, which still exists; crigc removes nothing on such a list, and the next pass tries again`,
-        );
-      this.#expected.delete(id);
-    });
-    this.expect(ids);
-    return listed;
-  }
+/** The list, if all that is expected and that it lacks no longer exists; the next one is expected to have the same. */
+async function complete<Item extends { readonly id: string }>(
+  listed: readonly Item[],
+  { what, expected, detail }: Checking<Item["id"]>,
+): Promise<readonly Item[]> {
+  const ids = new Set(listed.map(({ id }) => id));
+  await mapBounded([...expected.difference(ids)], CALLS_AT_ONCE, async (id) => {
+    if ((await detail(id)) !== null)
+      throw new RuntimeError(
+        "failed",
+        `the runtime's list of ${what} is incomplete: it omits ${id}, which still exists; crigc removes nothing on such a list, and the next pass tries again`,
+      );
+    expected.delete(id);
+  });
+  for (const id of ids) expected.add(id);
+  return listed;
 }

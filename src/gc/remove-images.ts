@@ -1,6 +1,6 @@
 /** Removes images by a plan: lists the node before each removal, removes, verifies, measures, and stops by the rules of policy/space.ts. */
 
-import { failureCode, messageOf } from "../model/errors.ts";
+import { failureCode, messageOf, wasUnanswered } from "../model/errors.ts";
 import type { ImageId } from "../model/ids.ts";
 import {
   type ImageEnd,
@@ -21,6 +21,7 @@ import type { Facts } from "../policy/facts.ts";
 import { changed, isRecreated, type Recheck } from "../policy/image/judge.ts";
 import { distinctImages } from "../policy/image/reference.ts";
 import { layersOf } from "../policy/layers.ts";
+import { forgetImages, recallImage } from "../policy/remember.ts";
 import {
   gaveNothing,
   isTelling,
@@ -33,7 +34,6 @@ import { noRoomWords } from "../report/reasons.ts";
 import { UNANSWERED_MAX } from "./calls.ts";
 import { Meter, type MeterPorts } from "./meter.ts";
 import type { Engine } from "./ports.ts";
-import { type ImageRemoved, isForWantOfSpace, removeImage } from "./remove-image.ts";
 
 /** How long the pass looks at what others write. */
 const LOOK_MS = 2_000;
@@ -171,7 +171,7 @@ class ImageRemovals {
     const { image, estimateBytes: estimatedBytes } = candidate;
     const { id, sizeBytes } = image;
     const before = this.#meter.moment;
-    const removed = await removeImage(this.#execution, candidate);
+    const removed = await removeImage(this.#execution, id);
     this.#unanswered = removed.isUnanswered ? this.#unanswered + 1 : 0;
     if (removed.kind !== "gone") return this.#notRemoved(image, removed);
     passes.removed(id);
@@ -357,3 +357,71 @@ function blockedEnd(plan: ImagePlan): ImageEnd {
   const end = kinds.has("nothing-freed") ? "nothing-freed" : "futile";
   return [...kinds].every((kind) => kind === end || kind === "futile") ? end : "blocked";
 }
+
+// One removal
+
+interface ImageRemoved {
+  /** `busy`: another removal of it is in progress. `unseen`: what came of it could not be read. */
+  readonly kind: "gone" | "ghost" | "busy" | "failed" | "unseen";
+  /** The error of the removal; `null` if it succeeded. */
+  readonly failure: unknown;
+  readonly isUnanswered: boolean;
+  /** Why it is unseen. */
+  readonly message: string;
+}
+
+/**
+ * Removes one image. Never rejects, and never ends early: a removal in flight is finished.
+ * 1. Its ledger record ends before the call: an image that comes back before the next observation must not count as the old
+ *    one, even if this process ends before the runtime answers.
+ * 2. The answer proves nothing either way; `ImageStatus` of the ID does. If the image no longer exists, it was removed, but
+ *    for a runtime without space: CRI-O loses the image then and keeps its layers.
+ * 3. Success, but the image still exists: a ghost. crigc tries no other name of it: CRI-O removes none of a read-only store
+ *    by one, and would then list the image twice.
+ * 4. Error, and the image still exists: failed, or busy if somebody else is removing it. The record is restored, unless no
+ *    answer came: the runtime may still remove it, and what is pulled then is new.
+ * 5. Both calls are refused: failed. A corrupt image, for which a runtime does neither, must not keep the others.
+ * 6. If `ImageStatus` fails in another way, the result is unknown, and the pass ends.
+ */
+async function removeImage(
+  { memory, writer, runtime }: Pick<ImageExecution, "memory" | "writer" | "runtime">,
+  id: ImageId,
+): Promise<ImageRemoved> {
+  const forget = (): void => memory.replace(forgetImages(memory.current(), [id]));
+  const before = memory.current().images.get(id);
+  forget();
+  const failure: unknown = await writer.removeImage(id).then(
+    () => null,
+    (thrown: unknown) => thrown,
+  );
+  const removed = await verified(runtime, id, failure);
+  const hasStayed = ["ghost", "failed"].includes(removed.kind) && !removed.isUnanswered;
+  // An observation may have happened while the answer was pending.
+  if (!hasStayed) forget();
+  else if (before !== undefined) memory.replace(recallImage(memory.current(), id, before));
+  return removed;
+}
+
+async function verified(
+  runtime: ImageExecution["runtime"],
+  id: ImageId,
+  failure: unknown,
+): Promise<ImageRemoved> {
+  const isUnanswered = wasUnanswered(failure);
+  const ended = (kind: ImageRemoved["kind"]) => ({ kind, failure, isUnanswered, message: "" });
+  if (isForWantOfSpace(failure)) return ended("failed");
+  try {
+    const isThere = (await runtime.imageStatus(id, new AbortController().signal)) !== null;
+    if (!isThere) return ended("gone");
+    if (failure === null) return ended("ghost");
+    return ended(failureCode(failure) === "busy" ? "busy" : "failed");
+  } catch (thrown) {
+    if (failure !== null && failureCode(thrown) === "failed") return ended("failed");
+    const isSilent = isUnanswered || failureCode(thrown) === "deadline";
+    return { ...ended("unseen"), isUnanswered: isSilent, message: messageOf(thrown) };
+  }
+}
+
+/** As the kernel words it, which runtimes pass on. */
+const isForWantOfSpace = (failure: unknown): boolean =>
+  failure !== null && /no space left on device/i.test(messageOf(failure));

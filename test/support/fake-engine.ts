@@ -6,7 +6,7 @@ import { type PassEnd, type PassRequest, runPass } from "../../src/gc/pass.ts";
 import { type ListedRuntime, PodLists } from "../../src/gc/pod-lists.ts";
 import type { Engine } from "../../src/gc/ports.ts";
 import { volatileMemory } from "../../src/gc/ports.ts";
-import type { ContainerExecution } from "../../src/gc/remove-container.ts";
+import type { ContainerExecution } from "../../src/gc/remove-containers.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import { logPathOf } from "../../src/model/ids.ts";
 import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
