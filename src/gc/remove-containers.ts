@@ -17,12 +17,8 @@ import {
 } from "../model/pass.ts";
 import type { ContainerPlan, PlannedContainer } from "../model/plan.ts";
 import type { ContainerDetail, LogRemover, RuntimeReader, RuntimeWriter } from "../model/ports.ts";
-import type {
-  ContainerRemoveReason,
-  LogRemoveReason,
-  SandboxRemoveReason,
-} from "../model/reason.ts";
-import type { Container, DanglingLogLink, PodLogDirectory, Sandbox } from "../model/snapshot.ts";
+import type { ContainerRemoveReason, SandboxRemoveReason } from "../model/reason.ts";
+import type { Container, DanglingLogLink, Sandbox } from "../model/snapshot.ts";
 import { unjudged } from "../policy/container/containers.ts";
 import type { Listed } from "../policy/container/pods.ts";
 import { UNANSWERED_MAX } from "./calls.ts";
@@ -117,37 +113,102 @@ class ContainerRemovals {
     for (const planned of this.#execution.plan.containers) {
       const { container, decision } = planned;
       if (decision.kind === "keep" || this.#last.has(container.id) !== isLast) continue;
-      if (!(await this.#mayBegin(container.id))) continue;
-      const removal = { planned, reason: decision.reason };
-      const removed = await removeContainer(removal, this.#removalPorts());
-      this.#ended(container.id, this.#containers, removed);
+      if (await this.#mayBegin(container.id)) await this.#removeContainer(planned, decision.reason);
     }
   }
 
-  #removalPorts() {
-    return {
-      ...this.#execution,
-      outdated: () => this.#fresh.expire(),
-      listed: () => this.#fresh.value.lists.containers.filter(({ id }) => !this.#removed.has(id)),
+  async #removeContainer(planned: PlannedContainer, reason: ContainerRemoveReason): Promise<void> {
+    const { container } = planned;
+    const { runtime, writer, lists, signal } = this.#execution;
+    const status = () => runtime.containerDetail(container.id, signal);
+    let stopped = false;
+    const work = async (begin: (step: Step) => void): Promise<RemovalResult> => {
+      const detail = await status();
+      if (detail === null) return ALREADY_GONE;
+      const what = changed(container, detail);
+      if (what !== null) return this.#outdated(what);
+      if (detail.state === "unknown") {
+        begin("stop");
+        const handlerError = await stopGracefully(container, detail, this.#execution);
+        stopped = true;
+        if (signal.aborted) return GIVEN_UP;
+        if (handlerError !== null) this.#errors.add(`container ${container.id}: ${handlerError}`);
+      }
+      begin("remove");
+      await writer.removeContainer(container.id);
+      lists.containerRemoved(container.id);
+      return { kind: "removed" };
     };
+    const removed = await inSteps(work, status, signal);
+    // Whoever removed it, even this call: nothing else deletes its logs while its pod lives.
+    const takesLogs = removed.step === "remove" && isGone(removed);
+    const logs = takesLogs ? await this.#removeContainerLogs(container) : UNTOUCHED_LOGS;
+    this.#record(this.#containers, { planned, reason, ...logs, result: removed.result, stopped });
+    this.#ended(container.id, removed);
   }
 
-  #ended<Item extends ContainerItem | SandboxItem>(
-    id: string,
-    items: Item[],
-    { item, note, unanswered }: Removed<Item>,
-  ): void {
+  /** After the container, so that nothing writes to them any more. Errors here do not undo the removal. */
+  async #removeContainerLogs(container: Container): Promise<LogFields> {
+    const { logs } = this.#execution;
+    const isShared = this.#fresh.value.lists.containers.some(
+      (it) => it.id !== container.id && !this.#removed.has(it.id) && isSameLog(it, container),
+    );
+    if (logs === null || isShared) return UNTOUCHED_LOGS;
+    try {
+      const { names, bytes, failure } = await logs.removeContainerLogs(container);
+      return { logFiles: names, logBytes: bytes, logError: failure?.message ?? null };
+    } catch (thrown) {
+      return { ...UNTOUCHED_LOGS, logError: messageOf(thrown) };
+    }
+  }
+
+  async #removeSandboxes(isLast: boolean): Promise<void> {
+    for (const { sandbox, decision } of this.#fresh.value.plan.sandboxes) {
+      const { id } = sandbox;
+      if (decision.kind === "keep" || this.#last.has(id) !== isLast) continue;
+      if (await this.#mayBegin(id)) await this.#removeSandbox(sandbox, decision.reason);
+    }
+  }
+
+  /** One that cannot be stopped is not removed. */
+  async #removeSandbox(sandbox: Sandbox, reason: SandboxRemoveReason): Promise<void> {
+    const { id } = sandbox;
+    const { runtime, writer, lists, signal } = this.#execution;
+    let isLeftover = false;
+    const status = () => runtime.sandboxDetail(id, signal);
+    const work = async (begin: (step: Step) => void): Promise<RemovalResult> => {
+      const detail = await status();
+      if (detail?.state === "ready") return this.#outdated("it is ready now");
+      // A runtime may list a leftover record without a status, which only these calls remove.
+      isLeftover = detail === null;
+      begin("stop");
+      await writer.stopSandbox(id, signal);
+      begin("remove");
+      await writer.removeSandbox(id);
+      lists.sandboxRemoved(id);
+      return isLeftover ? ALREADY_GONE : { kind: "removed" };
+    };
+    const removed = await inSteps(work, async () => (isLeftover ? "a record" : status()), signal);
+    this.#record(this.#sandboxes, { sandbox, reason, result: removed.result });
+    this.#ended(id, removed);
+  }
+
+  /** A status contradicts the lists, which say too little about its pod then. */
+  #outdated(what: string): RemovalResult {
+    this.#fresh.expire();
+    return { kind: "skipped", what };
+  }
+
+  #ended(id: string, { result, unanswered }: Removed): void {
     const { passes } = this.#execution;
-    if (note !== null) this.#errors.add(note);
-    this.#record(items, item);
-    if (item.result.kind === "removed") {
+    if (result.kind === "removed") {
       this.#removed.add(id);
       passes.removed(id);
     }
-    if (item.result.kind === "failed") passes.notRemoved(id);
+    if (result.kind === "failed") passes.notRemoved(id);
     if (!unanswered) return;
     // The pass was stopped before the answer.
-    if (item.result.kind === "skipped") throw new Ended("stopped");
+    if (result.kind === "skipped") throw new Ended("stopped");
     this.#unanswered += 1;
     if (this.#unanswered >= UNANSWERED_MAX)
       throw new Ended(
@@ -161,32 +222,51 @@ class ContainerRemovals {
     this.#execution.done(item);
   }
 
-  async #removeSandboxes(isLast: boolean): Promise<void> {
-    for (const { sandbox, decision } of this.#fresh.value.plan.sandboxes) {
-      const { id } = sandbox;
-      if (decision.kind === "keep" || this.#last.has(id) !== isLast) continue;
-      if (!(await this.#mayBegin(id))) continue;
-      const removed = await removeSandbox(sandbox, decision.reason, this.#removalPorts());
-      this.#ended(id, this.#sandboxes, removed);
-    }
-  }
-
+  /** On a stop the next pass deletes the rest of a directory. */
   async #removePodLogs(): Promise<void> {
     const { logs, signal } = this.#execution;
     if (logs === null) return;
     for (const { directory, decision } of this.#fresh.value.plan.podLogs) {
-      if (decision.kind === "keep") continue;
-      if (await this.#mayBegin(directory.entry))
-        this.#record(this.#logs, await removePodLogs(directory, decision.reason, { logs, signal }));
+      const { entry } = directory;
+      if (decision.kind === "keep" || !(await this.#mayBegin(entry))) continue;
+      const { reason } = decision;
+      await this.#deleteLogs({ kind: "pod-logs", entry, reason }, async () => {
+        const files = await logs.removePodLogs(directory, signal);
+        if (files === null) return { result: ALREADY_GONE, bytes: 0n };
+        const { bytes, failure, isStopped } = files;
+        if (failure !== undefined) return { result: failedStep("remove", failure), bytes };
+        return { result: isStopped === true ? GIVEN_UP : { kind: "removed" }, bytes };
+      });
     }
   }
 
   async #removeLinks(): Promise<void> {
     const { logs } = this.#execution;
     if (logs === null) return;
-    for (const link of this.#fresh.value.plan.links)
-      if (await this.#mayBegin(linkKey(link)))
-        this.#record(this.#logs, await removeLink(link, logs));
+    for (const link of this.#fresh.value.plan.links) {
+      if (!(await this.#mayBegin(linkKey(link)))) continue;
+      const item = {
+        kind: "log-link",
+        entry: link.entry,
+        reason: { kind: "container-gone" },
+      } as const;
+      const kept = { kind: "skipped", what: "it is gone, or dangles no more" } as const;
+      await this.#deleteLogs(item, async () => ({
+        result: (await logs.removeLink(link)) ? { kind: "removed" } : kept,
+        bytes: 0n,
+      }));
+    }
+  }
+
+  async #deleteLogs(
+    item: Pick<LogItem, "kind" | "entry" | "reason">,
+    work: () => Promise<Pick<LogItem, "result" | "bytes">>,
+  ): Promise<void> {
+    const done = await work().catch((thrown: unknown) => ({
+      result: failedStep("remove", thrown),
+      bytes: 0n,
+    }));
+    this.#record(this.#logs, { ...item, ...done });
   }
 
   /** Whether it is still removed, by lists of the last second, unless a status contradicts them; a hold counts at once. */
@@ -325,72 +405,22 @@ class Ended extends Error {
 
 // One removal
 
-interface ContainerRemoval {
-  readonly planned: PlannedContainer;
-  readonly reason: ContainerRemoveReason;
-}
-
-interface Removed<Item> {
-  readonly item: Item;
-  /** A call timed out and may still be in progress. */
-  readonly unanswered: boolean;
-  /** Worth reporting although the container was removed; `null`: nothing. */
-  readonly note: string | null;
-}
-
-interface RemovalPorts extends ContainerExecution {
-  /** Called if a status contradicts the lists, which say too little about its pod then. */
-  readonly outdated: () => void;
-  /** The containers that are still there, as last listed. */
-  readonly listed: () => readonly Container[];
-}
-
-/** Never rejects: a failure is the item's result. */
-async function removeContainer(
-  removal: ContainerRemoval,
-  ports: RemovalPorts,
-): Promise<Removed<ContainerItem>> {
-  const { container } = removal.planned;
-  const { runtime, writer, signal } = ports;
-  const status = () => runtime.containerDetail(container.id, signal);
-  let stopped = false;
-  let note: string | null = null;
-  const work = async (begin: (step: Step) => void): Promise<RemovalResult> => {
-    const detail = await status();
-    if (detail === null) return ALREADY_GONE;
-    const what = changed(container, detail);
-    if (what !== null) {
-      ports.outdated();
-      return { kind: "skipped", what };
-    }
-    if (detail.state === "unknown") {
-      begin("stop");
-      const handlerError = await stopGracefully(container, detail, ports);
-      stopped = true;
-      if (signal.aborted) return GIVEN_UP;
-      if (handlerError !== null) note = `container ${container.id}: ${handlerError}`;
-    }
-    begin("remove");
-    await writer.removeContainer(container.id);
-    ports.lists.containerRemoved(container.id);
-    return { kind: "removed" };
-  };
-  const { step, result, unanswered } = await inSteps(work, status, signal);
-  // Whoever removed it, even this call: nothing else deletes its logs while its pod lives.
-  const takesLogs = step === "remove" && isGone({ result });
-  const logs = takesLogs ? await removeLogs(container, ports) : untouchedLogs;
-  return { item: { ...removal, ...logs, result, stopped }, note, unanswered };
-}
-
 /** The call that a removal is at. */
 type Step = "status" | "stop" | "remove";
+
+interface Removed {
+  readonly step: Step;
+  readonly result: RemovalResult;
+  /** A call timed out and may still be in progress. */
+  readonly unanswered: boolean;
+}
 
 /** Runs a removal; if one of its calls fails, that is its result. `status`: asked again after a refused call. */
 async function inSteps(
   work: (begin: (step: Step) => void) => Promise<RemovalResult>,
   status: () => Promise<unknown>,
   signal: AbortSignal,
-): Promise<{ readonly step: Step; readonly result: RemovalResult; readonly unanswered: boolean }> {
+): Promise<Removed> {
   const at: { step: Step } = { step: "status" };
   try {
     const result = await work((step) => void (at.step = step));
@@ -434,80 +464,4 @@ function changed(container: Container, detail: ContainerDetail): string | null {
 
 type LogFields = Pick<ContainerItem, "logFiles" | "logBytes" | "logError">;
 
-const untouchedLogs: LogFields = { logFiles: [], logBytes: 0n, logError: null };
-
-/** After the container, so that nothing writes to them any more. Errors here do not undo the removal. */
-async function removeLogs(
-  container: Container,
-  { logs, listed }: Pick<RemovalPorts, "logs" | "listed">,
-): Promise<LogFields> {
-  const isShared = listed().some((it) => it.id !== container.id && isSameLog(it, container));
-  if (logs === null || isShared) return untouchedLogs;
-  try {
-    const { names, bytes, failure } = await logs.removeContainerLogs(container);
-    return { logFiles: names, logBytes: bytes, logError: failure?.message ?? null };
-  } catch (thrown) {
-    return { ...untouchedLogs, logError: messageOf(thrown) };
-  }
-}
-
-/** Never rejects. A sandbox that cannot be stopped is not removed. */
-async function removeSandbox(
-  sandbox: Sandbox,
-  reason: SandboxRemoveReason,
-  ports: Pick<RemovalPorts, "runtime" | "writer" | "lists" | "signal" | "outdated">,
-): Promise<Removed<SandboxItem>> {
-  const { id } = sandbox;
-  const { runtime, writer, signal } = ports;
-  let isLeftover = false;
-  const status = () => runtime.sandboxDetail(id, signal);
-  const work = async (begin: (step: Step) => void): Promise<RemovalResult> => {
-    const detail = await status();
-    if (detail?.state === "ready") {
-      ports.outdated();
-      return { kind: "skipped", what: "it is ready now" };
-    }
-    // A runtime may list a leftover record without a status, which only these calls remove.
-    isLeftover = detail === null;
-    begin("stop");
-    await writer.stopSandbox(id, signal);
-    begin("remove");
-    await writer.removeSandbox(id);
-    ports.lists.sandboxRemoved(id);
-    return isLeftover ? ALREADY_GONE : { kind: "removed" };
-  };
-  const statusAfter = async () => (isLeftover ? "a record" : status());
-  const { result, unanswered } = await inSteps(work, statusAfter, signal);
-  return { item: { sandbox, reason, result }, note: null, unanswered };
-}
-
-/** Never rejects. `signal` ends it early; the next pass deletes the rest. */
-async function removePodLogs(
-  directory: PodLogDirectory,
-  reason: LogRemoveReason,
-  { logs, signal }: { readonly logs: LogRemover; readonly signal: AbortSignal },
-): Promise<LogItem> {
-  const item = { kind: "pod-logs", entry: directory.entry, reason, bytes: 0n } as const;
-  try {
-    const files = await logs.removePodLogs(directory, signal);
-    if (files === null) return { ...item, result: ALREADY_GONE };
-    const { bytes, failure, isStopped } = files;
-    if (failure !== undefined) return { ...item, result: failedStep("remove", failure), bytes };
-    return { ...item, result: isStopped === true ? GIVEN_UP : { kind: "removed" }, bytes };
-  } catch (thrown) {
-    return { ...item, result: failedStep("remove", thrown) };
-  }
-}
-
-/** Never rejects. */
-async function removeLink(link: DanglingLogLink, logs: LogRemover): Promise<LogItem> {
-  const reason = { kind: "container-gone" } as const;
-  const item = { kind: "log-link", entry: link.entry, reason, bytes: 0n } as const;
-  try {
-    const removed = await logs.removeLink(link);
-    const kept = { kind: "skipped", what: "it is gone, or dangles no more" } as const;
-    return { ...item, result: removed ? { kind: "removed" } : kept };
-  } catch (thrown) {
-    return { ...item, result: failedStep("remove", thrown) };
-  }
-}
+const UNTOUCHED_LOGS: LogFields = { logFiles: [], logBytes: 0n, logError: null };
