@@ -40,16 +40,13 @@ const ANSWER_MS = 10_000;
 /** Of a stop, which also gets its grace period. */
 const STOP_MS_MAX = 30_000;
 
-type ContainerCalls<Reader> = {
-  readonly runtime: Reader;
+export interface ContainerCalls {
+  readonly runtime: Pick<RuntimeReader, "containerDetail" | "sandboxDetail">;
   readonly writer: Omit<RuntimeWriter, "removeImage">;
-};
+}
 
 /** Calls about containers with the short timeouts of pressure. The runtime may still finish one; a later pass sees the result. */
-export function impatient<Reader extends Pick<RuntimeReader, "containerDetail" | "sandboxDetail">>(
-  { runtime, writer }: ContainerCalls<Reader>,
-  timer: Timer,
-): ContainerCalls<Reader> {
+export function impatient({ runtime, writer }: ContainerCalls, timer: Timer): ContainerCalls {
   const within = async <T>(ms: number, call: Promise<T>): Promise<T> => {
     const [late, answered] = [Promise.withResolvers<never>(), new AbortController()];
     void timer.sleep(ms, answered.signal).then(() => {
@@ -64,7 +61,6 @@ export function impatient<Reader extends Pick<RuntimeReader, "containerDetail" |
     Math.min(graceSeconds * 1000 + ANSWER_MS, STOP_MS_MAX);
   return {
     runtime: {
-      ...runtime,
       containerDetail: (id, signal) => within(ANSWER_MS, runtime.containerDetail(id, signal)),
       sandboxDetail: (id, signal) => within(ANSWER_MS, runtime.sandboxDetail(id, signal)),
     },

@@ -18,7 +18,7 @@ import type { Parts } from "../policy/facts.ts";
 import { forgetRemoved } from "../policy/remember.ts";
 import { PASS_ENDS } from "../report/pass-words.ts";
 import { impatient } from "./calls.ts";
-import { freshNode } from "./fresh-lists.ts";
+import { freshNode, untilStarted } from "./fresh-lists.ts";
 import type { Seen } from "./journal.ts";
 import { unmeasuredIn } from "./observe.ts";
 import { imageEvents } from "./pass-warnings.ts";
@@ -26,7 +26,6 @@ import type { Engine } from "./ports.ts";
 import { type Begun, prepare, type Prepared, seenOf } from "./prepare.ts";
 import { noContainers, removeContainers } from "./remove-containers.ts";
 import { noImages, removeImages } from "./remove-images.ts";
-import { StartingWait } from "./starting-wait.ts";
 
 export interface PassRequest extends Parts {
   readonly kind: PassKind;
@@ -180,14 +179,13 @@ class RunningPass {
     const node = freshNode(engine, prepared, this.#stop);
     // What containers used may be unused once they are removed, and others may have started.
     if (this.#containers !== null) node.expire();
-    const starting = new StartingWait(engine, { purpose, waits, endWaits });
     this.#images = await removeImages({
       ...engine,
       ...engine.observe,
       plan,
       facts: prepared,
       now: () => this.#now(),
-      look: () => starting.untilStarted(node),
+      look: untilStarted(engine, { node, purpose, endWaits, waits }),
       stop: this.#stop,
       endWaits,
       done: (item) => engine.journal.done(this.#id, item),

@@ -16,12 +16,12 @@ import {
   type SandboxItem,
 } from "../model/pass.ts";
 import type { ContainerPlan, PlannedContainer } from "../model/plan.ts";
-import type { ContainerDetail, LogRemover, RuntimeReader, RuntimeWriter } from "../model/ports.ts";
+import type { ContainerDetail, LogRemover } from "../model/ports.ts";
 import type { ContainerRemoveReason, SandboxRemoveReason } from "../model/reason.ts";
 import type { Container, DanglingLogLink, Sandbox } from "../model/snapshot.ts";
 import { unjudged } from "../policy/container/containers.ts";
 import type { Listed } from "../policy/container/pods.ts";
-import { UNANSWERED_MAX } from "./calls.ts";
+import { type ContainerCalls, UNANSWERED_MAX } from "./calls.ts";
 import { Fresh } from "./fresh-lists.ts";
 import type { PodLists } from "./pod-lists.ts";
 import type { Engine } from "./ports.ts";
@@ -30,10 +30,9 @@ import { stopGracefully } from "./stop-pod.ts";
 const POD_UID = "io.kubernetes.pod.uid";
 
 /** What it takes to remove what a container plan removes. */
-export interface ContainerExecution extends Pick<Engine, "hooks" | "passes" | "timer"> {
+export interface ContainerExecution
+  extends ContainerCalls, Pick<Engine, "hooks" | "passes" | "timer"> {
   readonly plan: ContainerPlan;
-  readonly runtime: Pick<RuntimeReader, "containerDetail" | "sandboxDetail">;
-  readonly writer: Omit<RuntimeWriter, "removeImage">;
   /** `null`: the node has no log directory, so no log is touched. */
   readonly logs: LogRemover | null;
   /** The lists of the pass, and when those of the plan were requested, by the monotonic clock. */

@@ -195,7 +195,7 @@ class ImageRemovals {
     return { ...answer, measuredBytes: gainedBytes, availableBytes };
   }
 
-  #notRemoved(image: Image, { kind, failure, message }: ImageRemoved): ImageResult {
+  #notRemoved(image: Image, { kind, failure, error }: ImageRemoved): ImageResult {
     const { passes } = this.#execution;
     if (kind === "busy")
       return { kind: "skipped", reason: changed("another removal of it is in progress") };
@@ -204,8 +204,7 @@ class ImageRemovals {
       if (passes.isSecondGhost(image.id)) this.#ghosts.push(image);
       return { kind: "ghost" };
     }
-    if (kind === "unseen") this.#error = message;
-    if (isForWantOfSpace(failure)) this.#error = messageOf(failure);
+    this.#error = error;
     // Further requests would remove more than needed.
     if (this.#unanswered >= UNANSWERED_MAX)
       this.#error ??= `${this.#unanswered} removals in a row got no answer, and the runtime may still be working on them; the rest is left to the next pass`;
@@ -366,8 +365,8 @@ interface ImageRemoved {
   /** The error of the removal; `null` if it succeeded. */
   readonly failure: unknown;
   readonly isUnanswered: boolean;
-  /** Why it is unseen. */
-  readonly message: string;
+  /** Why the pass ends; `null`: it goes on. */
+  readonly error: string | null;
 }
 
 /**
@@ -408,8 +407,8 @@ async function verified(
   failure: unknown,
 ): Promise<ImageRemoved> {
   const isUnanswered = wasUnanswered(failure);
-  const ended = (kind: ImageRemoved["kind"]) => ({ kind, failure, isUnanswered, message: "" });
-  if (isForWantOfSpace(failure)) return ended("failed");
+  const ended = (kind: ImageRemoved["kind"]) => ({ kind, failure, isUnanswered, error: null });
+  if (isForWantOfSpace(failure)) return { ...ended("failed"), error: messageOf(failure) };
   try {
     const isThere = (await runtime.imageStatus(id, new AbortController().signal)) !== null;
     if (!isThere) return ended("gone");
@@ -418,7 +417,7 @@ async function verified(
   } catch (thrown) {
     if (failure !== null && failureCode(thrown) === "failed") return ended("failed");
     const isSilent = isUnanswered || failureCode(thrown) === "deadline";
-    return { ...ended("unseen"), isUnanswered: isSilent, message: messageOf(thrown) };
+    return { ...ended("unseen"), isUnanswered: isSilent, error: messageOf(thrown) };
   }
 }
 

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
 
-import { impatient } from "../../src/gc/calls.ts";
+import { type ContainerCalls, impatient } from "../../src/gc/calls.ts";
 import { removeContainers } from "../../src/gc/remove-containers.ts";
 import { failureCode, HostError, RuntimeError } from "../../src/model/errors.ts";
 import { containerId, podUid, sandboxId } from "../../src/model/ids.ts";
 import type { ContainerOutcome } from "../../src/model/pass.ts";
-import type { ContainerDetail, RuntimeReader } from "../../src/model/ports.ts";
+import type { ContainerDetail } from "../../src/model/ports.ts";
 import type { Container, LogFacts, LogReading, Sandbox } from "../../src/model/snapshot.ts";
 import { seconds } from "../../src/model/time.ts";
 import type { ContainerInput } from "../../src/policy/container/container-rules.ts";
@@ -540,11 +540,8 @@ describe("a call that is never answered counts under pressure as unanswered", ()
   const never = async () => new Promise<never>(() => undefined);
   const { signal } = new AbortController();
   const containerIdOf = containerId("c");
-  type Calls = ReturnType<
-    typeof impatient<Pick<RuntimeReader, "containerDetail" | "sandboxDetail">>
-  >;
 
-  test.each<[string, number, (calls: Calls) => Promise<unknown>]>([
+  test.each<[string, number, (calls: ContainerCalls) => Promise<unknown>]>([
     ["a container's status", 10, (calls) => calls.runtime.containerDetail(containerIdOf, signal)],
     ["a sandbox's status", 10, (calls) => calls.runtime.sandboxDetail(sandboxId("s"), signal)],
     ["a removal", 10, (calls) => calls.writer.removeContainer(containerIdOf)],
