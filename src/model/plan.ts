@@ -89,7 +89,8 @@ export type ImageTarget =
   /** No target: every candidate is removed. */
   | { readonly kind: "everything"; readonly trigger: ImageTrigger };
 
-interface JudgedImage {
+/** An image by the rules of protection. */
+export interface JudgedImage {
   readonly image: Image;
   readonly record: ImageRecord;
   /** Codes of the rules that were evaluated, in order. */

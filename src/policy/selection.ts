@@ -2,8 +2,8 @@
 import type { ImageId } from "../model/ids.ts";
 import type { ContainerPlan, Criterion, Purpose, Selection } from "../model/plan.ts";
 import type { Snapshot } from "../model/snapshot.ts";
-import type { TotalUptime } from "../model/time.ts";
 import { keptFor, type Plannable } from "./container/container-rules.ts";
+import type { Facts } from "./facts.ts";
 import { type Ranked, unusedFor } from "./image/rank.ts";
 import { imageNames } from "./image/reference.ts";
 import { usageOf } from "./image/usage.ts";
@@ -18,12 +18,9 @@ export const selectionOf = (purpose: Purpose): Selection | null =>
 export const isByName = (purpose: Purpose): boolean =>
   purpose.kind === "all-unused" && purpose.isByName === true;
 
-interface SelectionFacts {
-  readonly snapshot: Snapshot;
-  readonly totalUptime: TotalUptime;
-}
+type SelectionFacts = Pick<Facts, "snapshot" | "ledger">;
 
-/** The selected images, in the order of removal. */
+/** The selected images. */
 export function selectedImages(
   images: readonly Ranked[],
   selection: Selection,
@@ -49,7 +46,7 @@ function testOf(criterion: Criterion, facts: SelectionFacts): (subject: Ranked) 
         parsed.kind === "valid" && matchPattern(parsed.pattern, imageNames(image)) !== null;
     }
     case "unused-for":
-      return ({ record }) => unusedFor(record, facts.totalUptime) >= criterion.span;
+      return ({ record }) => unusedFor(record, facts.ledger.totalUptime) >= criterion.span;
     case "untagged":
       return ({ image }) => image.repoTags.every((tag) => tag === "" || tag.startsWith("<none>"));
     case "larger-than":

@@ -97,18 +97,16 @@ export function freeTargets(
 /** Until so much is available. `relievedBytes`: from where on the trigger is no longer met. */
 export function spaceTarget(
   filesystem: Filesystem,
-  target: Pick<DiskTarget, "trigger"> & Amounts,
+  target: Pick<DiskTarget, "trigger"> & {
+    readonly availableBytes: bigint;
+    readonly relievedBytes?: bigint;
+  },
 ): DiskTarget {
   const { device, path } = filesystem;
   const { availableBytes, relievedBytes = availableBytes } = target;
   const available = smaller(filesystem.availableBytes, filesystem.capacityBytes);
   const wantedBytes = availableBytes - available + reserveLackOf(filesystem);
   return { kind: "available-bytes", device, path, ...target, wantedBytes, relievedBytes };
-}
-
-interface Amounts {
-  readonly availableBytes: bigint;
-  readonly relievedBytes?: bigint;
 }
 
 /** The budget of the image store; `sizeBytes`: what the images take in the runtime's sizes. */
@@ -150,6 +148,7 @@ export function futilityOf(
   },
 ): Futility {
   const { snapshot, unusedBytes, breakdown } = given;
+  const common = { filesystem: filesystem.path, breakdown };
   const used = imageUseOf(filesystem, snapshot);
   if (target.kind === "free-inodes") {
     const { inodesFree: free, inodes: capacity } = filesystem;
@@ -157,33 +156,21 @@ export function futilityOf(
     const needed = atLeastZero(target.relievedInodes - free);
     const inodes = { bound, needed, free, capacity };
     const futile = bound === null || bound < needed;
-    return {
-      filesystem: filesystem.path,
-      boundBytes: 0n,
-      neededBytes: 0n,
-      futile,
-      inodes,
-      breakdown,
-    };
+    return { ...common, boundBytes: 0n, neededBytes: 0n, futile, inodes };
   }
-  const bound = boundOf({ runtime: snapshot.runtime, usedBytes: used.bytes, unusedBytes });
+  const bound = boundOf(snapshot.runtime, used.bytes, unusedBytes);
   const boundBytes = atLeastZero(smaller(bound, inUseOf(filesystem)) - reserveLackOf(filesystem));
   const neededBytes = atLeastZero(target.relievedBytes - filesystem.availableBytes);
   const futile = boundBytes < neededBytes;
-  return { filesystem: filesystem.path, boundBytes, neededBytes, futile, breakdown };
+  return { ...common, boundBytes, neededBytes, futile };
 }
 
-/** The most that the unused images could take. */
-export function boundOf({
-  runtime,
-  usedBytes,
-  unusedBytes,
-}: {
-  readonly runtime: Pick<RuntimeInfo, "name">;
-  /** The runtime's figure for its store; `null`: none. */
-  readonly usedBytes: bigint | null;
-  readonly unusedBytes: bigint;
-}): bigint {
+/** The most that the unused images could take. `usedBytes`: the runtime's figure for its store; `null`: none. */
+export function boundOf(
+  runtime: Pick<RuntimeInfo, "name">,
+  usedBytes: bigint | null,
+  unusedBytes: bigint,
+): bigint {
   const { sizePercentMax, countsStore } = runtimeOf(runtime);
   const bySizes = (unusedBytes * sizePercentMax) / 100n;
   if (usedBytes === null || !countsStore) return bySizes;

@@ -192,8 +192,8 @@ describe("a disk is futile", () => {
   test("by a bound that grows with the figure of the store, up to five times the sizes", () => {
     fc.assert(
       fc.property(fc.bigInt(0n, 2n ** 40n), fc.bigInt(0n, 2n ** 40n), (usedBytes, unusedBytes) => {
-        const bound = boundOf({ runtime: containerd, usedBytes, unusedBytes });
-        const more = boundOf({ runtime: containerd, usedBytes: usedBytes + 1n, unusedBytes });
+        const bound = boundOf(containerd, usedBytes, unusedBytes);
+        const more = boundOf(containerd, usedBytes + 1n, unusedBytes);
         expect(bound <= more && bound <= 5n * unusedBytes).toBe(true);
       }),
     );

@@ -58,12 +58,11 @@ export const images = command({
 });
 
 /** The images that `--filter` selects; all without one. */
-function selectedOf(context: CommandContext, { plan, snapshot, ledger }: Prepared) {
-  const all = imagesOf(plan);
+function selectedOf(context: CommandContext, prepared: Prepared) {
+  const all = imagesOf(prepared.plan);
   const selection = criteriaOf(context);
   if (selection.length === 0) return all;
-  const facts = { snapshot, totalUptime: ledger.totalUptime };
-  const selected = selectedImages([...all.kept, ...all.candidates], selection, facts);
+  const selected = selectedImages([...all.kept, ...all.candidates], selection, prepared);
   return {
     kept: all.kept.filter(({ image }) => selected.has(image.id)),
     candidates: all.candidates.filter(({ image }) => selected.has(image.id)),

@@ -6,6 +6,7 @@ import type {
   ImageCandidate,
   ImagePlan,
   ImageTarget,
+  JudgedImage,
   KeptImage,
   PlanNote,
 } from "../../model/plan.ts";
@@ -15,7 +16,7 @@ import { breakdownOf } from "../disk.ts";
 import type { Facts } from "../facts.ts";
 import { type Layers, layersOf } from "../layers.ts";
 import { evictionMarks } from "../pressure/thresholds.ts";
-import { isByName, selectionOf } from "../selection.ts";
+import { isByName } from "../selection.ts";
 import {
   budgetTargets,
   type DiskJudgement,
@@ -35,7 +36,7 @@ export type GoneBefore = ReadonlySet<ContainerId>;
 /** If `blocks` is not empty, `candidates` is empty and nothing is removed. */
 export function decideImages(facts: Facts, before: GoneBefore): ImagePlan {
   const { snapshot, purpose } = facts;
-  const judgement = judgeImages(facts, before, selectionOf(purpose));
+  const judgement = judgeImages(facts, before);
   const demand = removalDemand(facts, judgement);
   const due = agedImages(facts, judgement);
   const aged = demand.isStorePaused ? new Set<ImageId>() : due;
@@ -97,20 +98,15 @@ interface Choosing {
   readonly blocks: readonly RemovalBlock[];
 }
 
-interface Choice {
-  readonly candidates: readonly ImageCandidate[];
-  readonly kept: readonly KeptImage[];
-}
-
 /** Those for their age first, at any disk usage; both in the order of removal. */
-function choiceOf(choosing: Choosing): Choice {
+function choiceOf(choosing: Choosing): Pick<ImagePlan, "candidates" | "kept"> {
   const { facts, judgement, demand, aged, blocks } = choosing;
   const { snapshot, ledger, last } = facts;
   const context = judgement.context();
   const triggers = blocks.length > 0 ? [] : distinctTriggers(demand.targets);
   const layers = layersOf(snapshot.images, ledger);
-  const forAge: Chosen[] = [];
-  const others: Chosen[] = [];
+  const forAge: JudgedImage[] = [];
+  const others: JudgedImage[] = [];
   const kept: KeptImage[] = [];
   for (const subject of lastLast(judgement.images(), last)) {
     const protection = protectionOf(subject, context);
@@ -144,10 +140,6 @@ function choiceOf(choosing: Choosing): Choice {
   };
 }
 
-interface Chosen extends Ranked {
-  readonly tried: readonly ImageKeepReason["kind"][];
-}
-
 /** What could not be removed goes last for a day. */
 const lastLast = (images: readonly Ranked[], last: ReadonlySet<string>): readonly Ranked[] => [
   ...images.filter(({ image }) => !last.has(image.id)),
@@ -156,15 +148,15 @@ const lastLast = (images: readonly Ranked[], last: ReadonlySet<string>): readonl
 
 /** Images that stay have all layers of these, so their removal would free nothing. */
 function withoutSharers(
-  chosen: readonly Chosen[],
+  chosen: readonly JudgedImage[],
   { layers, staying }: { readonly layers: Layers; readonly staying: readonly Ranked["image"][] },
-): { readonly free: readonly Chosen[]; readonly kept: readonly KeptImage[] } {
+): { readonly free: readonly JudgedImage[]; readonly kept: readonly KeptImage[] } {
   const names = new Map(staying.map((image) => [image.id, nameOf(image)]));
-  const free: Chosen[] = [];
+  const free: JudgedImage[] = [];
   const kept: KeptImage[] = [];
   for (const one of chosen) {
     const { image, record } = one;
-    const tried: Chosen["tried"] = layers.has(image.id)
+    const tried: JudgedImage["tried"] = layers.has(image.id)
       ? [...one.tried, "shares-all-layers"]
       : one.tried;
     const those = layers.builtOn(image.id).filter((id) => names.has(id));

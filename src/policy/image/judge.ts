@@ -1,7 +1,7 @@
 /** Judges every image of a snapshot once: its users, its protection, and what blocks all removal. */
 import type { ContainerId, ImageId } from "../../model/ids.ts";
 import { type ImageRecord, type Ledger, unusedRecord } from "../../model/ledger.ts";
-import type { ImageCandidate, Selection } from "../../model/plan.ts";
+import type { ImageCandidate } from "../../model/plan.ts";
 import type { ImageKeepReason, RemovalBlock } from "../../model/reason.ts";
 import type { Image, KeepProblem, Snapshot } from "../../model/snapshot.ts";
 import { plus, uptimeSince } from "../../model/time.ts";
@@ -10,7 +10,7 @@ import { startingPods } from "../creations.ts";
 import type { Facts } from "../facts.ts";
 import { compileKeepRules } from "../keep/keep.ts";
 import { layersOf } from "../layers.ts";
-import { isByName, selectedImages } from "../selection.ts";
+import { isByName, selectedImages, selectionOf } from "../selection.ts";
 import { lacksRoom, roomsOf } from "../space.ts";
 import { type ProtectionContext, protectionOf, sandboxNames } from "./protect.ts";
 import { compareImages, type Ranked, repositoryPlaces } from "./rank.ts";
@@ -29,18 +29,15 @@ export interface Judgement {
   readonly blocks: readonly RemovalBlock[];
 }
 
-/**
- * `without`: containers that the same plan removes first; images are judged as if they were removed. `selection`: of a
- * removal by hand.
- */
+/** `without`: containers that the same plan removes first; images are judged as if they were removed. */
 export function judgeImages(
   facts: Facts,
   without: ReadonlySet<ContainerId> = new Set(),
-  selection: Selection | null = null,
 ): Judgement {
   const { snapshot, ledger } = facts;
   const limits = facts.limits.images;
   const usage = usageOf(snapshot, without);
+  const selection = selectionOf(facts.purpose);
   const keep = compileKeepRules(snapshot.keep.rules);
   const byId = once(() => {
     const distinct = distinctImages(snapshot.images, "any");
@@ -58,10 +55,7 @@ export function judgeImages(
     keep,
     sandbox: sandboxNames(snapshot, limits.infraImages),
     places: once(() => repositoryPlaces(images())),
-    selected:
-      selection === null
-        ? null
-        : selectedImages(images(), selection, { snapshot, totalUptime: ledger.totalUptime }),
+    selected: selection === null ? null : selectedImages([...byId().values()], selection, facts),
     totalUptime: ledger.totalUptime,
     ageRestartedUptime: ledger.ageRestartedUptime,
   }));

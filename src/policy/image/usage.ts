@@ -3,7 +3,7 @@ import { mountsImages } from "../../cri/runtimes.ts";
 import type { ContainerId, ImageId } from "../../model/ids.ts";
 import type { ImageUser } from "../../model/reason.ts";
 import type { Container, PodReading, Snapshot } from "../../model/snapshot.ts";
-import { byObject, byParts } from "../by-object.ts";
+import { byParts } from "../by-object.ts";
 import {
   fullReference,
   type ImageIndex,
@@ -75,21 +75,14 @@ function findUsage(parts: UsageParts, without: ReadonlySet<ContainerId>): Usage 
 export function referencesToResolve(facts: Omit<UsageFacts, "resolutions">): readonly string[] {
   const index = indexImages(facts.images);
   const names = new Set<string>();
-  for (const claims of [runtimeClaims(facts), podClaims(facts.pods)])
-    for (const reference of referencesIn(claims)) {
-      const isListed = listedImages(index, reference).length > 0;
-      const name = isListed ? null : fullReference(reference);
-      if (name !== null) names.add(name);
-    }
+  const claims = [...runtimeClaims(facts), ...podClaims(facts.pods)];
+  for (const reference of new Set(claims.flatMap(({ references }) => references))) {
+    const isListed = listedImages(index, reference).length > 0;
+    const name = isListed ? null : fullReference(reference);
+    if (name !== null) names.add(name);
+  }
   return [...names].toSorted();
 }
-
-/** Each once. */
-const referencesIn = byObject((claims: readonly Claim[]): ReadonlySet<string> => {
-  const found = new Set<string>();
-  for (const { references } of claims) for (const reference of references) found.add(reference);
-  return found;
-});
 
 /** One user, and all its references to its image. */
 interface Claim {
