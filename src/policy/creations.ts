@@ -48,23 +48,18 @@ export function startingPods(
   now: Instant,
 ): readonly StartingPod[] {
   const listed = indexed({ sandboxes: lists.sandboxes, containers: lists.containers });
-  const started = (uid: StartingPod["uid"], { at, container }: Start, most: Duration) =>
-    isFuture(at, now) ? [] : [{ uid, container, remaining: duration(most - since(now, at)) }];
-  const found =
-    directories === null
-      ? listed.empty.flatMap((sandbox) =>
-          started(
-            podOf(sandbox) || sandbox.id,
-            { at: sandbox.createdAt, container: "" },
-            NEW_SANDBOX_MAX,
-          ),
-        )
-      : directories.flatMap((directory) =>
-          startsOf(directory, listed, now).flatMap((start) =>
-            started(directory.uid, start, STARTING_MAX),
-          ),
-        );
-  return found.filter(({ remaining }) => remaining > 0n);
+  const starts =
+    directories?.flatMap((directory) => startsOf(directory, listed, now)) ??
+    listed.empty.map((sandbox) => ({
+      uid: podOf(sandbox) || sandbox.id,
+      container: "",
+      at: sandbox.createdAt,
+    }));
+  const most = directories === null ? NEW_SANDBOX_MAX : STARTING_MAX;
+  return starts
+    .filter(({ at }) => !isFuture(at, now))
+    .map(({ at, ...pod }) => ({ ...pod, remaining: duration(most - since(now, at)) }))
+    .filter(({ remaining }) => remaining > 0n);
 }
 
 const indexed = byParts(({ sandboxes, containers }: Lists) => {
@@ -75,19 +70,14 @@ const indexed = byParts(({ sandboxes, containers }: Lists) => {
   return { newest, bySandbox, empty: ready.filter(({ id }) => !bySandbox.has(id)) };
 });
 
-interface Start {
-  readonly at: Instant;
-  readonly container: string;
-}
-
 /** What of the pod is starting, and since when. */
 function startsOf(
   { uid, bornAt, files }: PodDirectory,
   { newest, bySandbox }: ReturnType<typeof indexed>,
   now: Instant,
-): readonly Start[] {
+) {
   const sandbox = newest.get(uid);
-  if (sandbox === undefined) return [{ at: bornAt, container: "" }];
+  if (sandbox === undefined) return [{ uid, container: "", at: bornAt }];
   const latest = (container: string): Instant =>
     [sandbox, ...(bySandbox.get(sandbox.id) ?? []).filter(({ name }) => name === container)]
       .map(({ createdAt }) => createdAt)
@@ -98,7 +88,7 @@ function startsOf(
     const after = latest(container);
     const births = those.map((file) => file.bornAt);
     const [first] = births.filter((at) => at > after && !isFuture(at, now)).toSorted(compared);
-    return first === undefined ? [] : [{ at: first, container }];
+    return first === undefined ? [] : [{ uid, container, at: first }];
   });
 }
 

@@ -13,12 +13,10 @@ import { type Observation, remember } from "./remember.ts";
 import { selectedContainers, selectionOf } from "./selection.ts";
 import { measuredStop, type StopRule } from "./space.ts";
 
-export interface Halves {
+export function decideBy(halves: {
   readonly decideContainers: (input: ContainerInput) => ContainerPlan;
   readonly decideImages: (facts: Facts, before: GoneBefore) => ImagePlan;
-}
-
-export function decideBy(halves: Halves) {
+}) {
   const containerPlan = (facts: Facts, fresh: Listed | null = null): ContainerPlan => {
     const plan = halves.decideContainers(containerInput(facts, fresh));
     const selection = selectionOf(facts.purpose);

@@ -285,13 +285,7 @@ function futileBlocks(futility: readonly Futility[]): readonly OutOfReach[] {
   const largest = new Map(
     smallestFirst.map((one) => [JSON.stringify([one.filesystem, "inodes" in one]), one]),
   );
-  return Array.from(largest.values(), ({ filesystem, boundBytes, neededBytes, inodes }) => ({
-    kind: "futile",
-    filesystem,
-    boundBytes,
-    neededBytes,
-    ...(inodes === undefined ? {} : { inodes: { bound: inodes.bound, needed: inodes.needed } }),
-  }));
+  return Array.from(largest.values(), (one) => ({ kind: "futile", ...one }));
 }
 
 /** Each trigger once, in the order of the targets. */

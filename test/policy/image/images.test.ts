@@ -214,7 +214,7 @@ describe("pressure", () => {
         expect.objectContaining({ kind: "futile", neededBytes: 39n * GIB }),
       );
       expect(blocks).toContainEqual(
-        expect.objectContaining({ inodes: { bound: expect.anything(), needed: 690n } }),
+        expect.objectContaining({ inodes: expect.objectContaining({ needed: 690n }) }),
       );
     }
   });
@@ -375,7 +375,7 @@ describe("futility", () => {
   test("no image is removed from a disk filled by other data, and the plan reports what fills it", () => {
     const plan = planOf({ images: three, snapshot: filled });
     expect(plan.candidates).toEqual([]);
-    expect(plan.blocks).toEqual([
+    expect(plan.blocks).toMatchObject([
       {
         kind: "futile",
         filesystem: "/var/lib/containerd",
