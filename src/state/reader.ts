@@ -69,8 +69,8 @@ export function readState(places: StatePlaces, isOwner: boolean): FoundState {
     lastRecord: Math.max(last, lastRecord),
     faults: faults.map(({ path, thrown }) => {
       const lost = ledger.observedAt === null ? "; every image counts as new" : "";
-      const next = adviceOn(thrown) || "; crigc gc and crigc run move it aside";
-      return { path, message: `cannot use ${path}: ${reasonOf(thrown)}${lost}${next}` };
+      const next = adviceOn(thrown) || `${lost}; crigc gc and crigc run move it aside`;
+      return { path, message: `cannot use ${path}: ${reasonOf(thrown)}${next}` };
     }),
     brokenLines,
   };
