@@ -47,7 +47,7 @@ export async function serve(address: HttpAddress, options: HttpOptions): Promise
     if (server.listening) server.close();
     const [where, advice] =
       "path" in address
-        ? [address.path, "stop what listens there, or set another --run-dir"]
+        ? [address.path, "remove the file or stop what listens there, or set another --run-dir"]
         : [`${address.host}:${address.port}`, "use a free address that this user may open"];
     throw hostError("http", error, `cannot listen on ${where}`, `; ${advice}`);
   }

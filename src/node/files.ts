@@ -60,7 +60,7 @@ const words: Readonly<Record<string, string>> = {
   ENAMETOOLONG: "the name is too long",
   ECONNREFUSED: "connection refused",
   ECONNRESET: "the connection was closed",
-  EADDRINUSE: "another program uses it",
+  EADDRINUSE: "it is in use",
   // Of Bun, which asks "Was there a typo in the url or port?".
   FailedToOpenSocket: "cannot open a connection; check the certificate and key files",
 };

@@ -137,7 +137,7 @@ describe("a path in use", () => {
   test("by a live program is refused, and the program keeps it", async () => {
     await listening((socket) => socket.end("mine"));
     expect(await failureOf(served())).toContain(
-      `cannot listen on ${path}: another program uses it; stop what listens there, or set another --run-dir`,
+      `cannot listen on ${path}: it is in use; remove the file or stop what listens there, or set another --run-dir`,
     );
     expect(files.isThere(path)).toBe(true);
   });
@@ -155,11 +155,11 @@ describe("a path in use", () => {
 
   test("by a file or a link is refused, and what is there is kept", async () => {
     writeFileSync(path, "mine");
-    expect(await failureOf(served())).toContain("another program uses it");
+    expect(await failureOf(served())).toContain("it is in use; remove the file");
     expect(statSync(path).size).toBe(4);
     rmSync(path);
     symlinkSync(join(directory, "elsewhere"), path);
-    expect(await failureOf(served())).toContain("another program uses it");
+    expect(await failureOf(served())).toContain("it is in use; remove the file");
     expect(files.isThere(path)).toBe(false);
   });
 
