@@ -350,11 +350,12 @@ export const FLAG_TABLE = {
     },
     "logging.verbosity": {
       flag: "v",
-      type: integer(0, 3),
+      // A kubelet's file may have any of these.
+      type: integer(0, 10),
       default: "2",
       placeholder: "LEVEL",
-      help: "verbosity of the log, 0 to 3",
-      doc: "0 logs warnings, errors, recoveries, start and stop; 1 also passes that removed something; 2 removals, and passes that ended otherwise than the last; 3 everything.",
+      help: "verbosity of the log, 0 to 10",
+      doc: "0 logs warnings, errors, recoveries, start and stop; 1 also passes that removed something; 2 removals, and passes that ended otherwise than the last; from 3 on everything.",
     },
   },
 } satisfies Readonly<Record<string, Readonly<Record<string, FieldEntry>>>>;
