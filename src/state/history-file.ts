@@ -12,11 +12,13 @@ import {
   renameSync,
   write,
 } from "node:fs";
+import { open } from "node:fs/promises";
 import { promisify } from "node:util";
 
 import { type Codec, FieldError } from "../model/codec.ts";
 import { rowJson } from "../model/exact-json.ts";
 import { isMap, parsedJson } from "../model/values.ts";
+import { isAbsent } from "../node/files.ts";
 import { checkHead, readOwnFile, statePaths, type StatePlaces, VERSION } from "./files.ts";
 
 /** Of each of the two files. */
@@ -33,14 +35,10 @@ const written = promisify(write);
 const synced = promisify(fsync);
 
 /**
- * Appends whole lines, to a new file if this one is full. Only writing and syncing leave the thread, so that the write
- * begins at once. If it rejects, none of the lines is in the file. A new file is on the disk once its directory is synced.
+ * Appends whole lines, to a new file if this one is full. Only the write itself leaves the thread, so that it begins at
+ * once. If it rejects, none of the lines is in the file.
  */
-export async function appendLines(
-  places: StatePlaces,
-  lines: string,
-  isSynced: boolean,
-): Promise<void> {
+export async function appendLines(places: StatePlaces, lines: string): Promise<void> {
   const { history, olderHistory } = statePaths(places);
   mkdirSync(places.directory, { recursive: true, mode: 0o700 });
   const flags = constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW;
@@ -53,12 +51,11 @@ export async function appendLines(
     if (size > 0 && size + bytes.length > HISTORY_BYTES_MAX) {
       await synced(fd);
       renameSync(history, olderHistory);
-      return await appendLines(places, lines, isSynced);
+      return await appendLines(places, lines);
     }
     try {
       for (let at = 0; at < bytes.length;)
         at += (await written(fd, bytes.subarray(at))).bytesWritten;
-      if (isSynced) await synced(fd);
     } catch (thrown) {
       // A full disk may take a part.
       ftruncateSync(fd, size);
@@ -66,6 +63,19 @@ export async function appendLines(
     }
   } finally {
     closeSync(fd);
+  }
+}
+
+/** A new file is on the disk once its directory is synced, too. */
+export async function syncHistory(places: StatePlaces): Promise<void> {
+  try {
+    await using file = await open(
+      statePaths(places).history,
+      constants.O_RDONLY | constants.O_NONBLOCK,
+    );
+    await file.sync();
+  } catch (thrown) {
+    if (!isAbsent(thrown)) throw thrown;
   }
 }
 

@@ -1,6 +1,6 @@
 /**
  * The ledger and the history of the process that holds the node: in memory at once, on the disk as soon as it takes them.
- * One write is under way at a time, and only an orderly end waits for it.
+ * One write of each is under way at a time, and only an orderly end waits for it.
  */
 
 import { rm } from "node:fs/promises";
@@ -9,7 +9,7 @@ import type { Ledger } from "../model/ledger.ts";
 import type { LedgerMemory } from "../model/ports.ts";
 import { adviceOn, reasonOf, writeWholeFile } from "../node/files.ts";
 import { ledgerText, moveAside, type StateOptions, statePaths, writeLedger } from "./files.ts";
-import { appendLines, type RecordKind, recordLine } from "./history-file.ts";
+import { appendLines, type RecordKind, recordLine, syncHistory } from "./history-file.ts";
 import { readState } from "./reader.ts";
 
 /** Unwritten records that memory holds. */
@@ -30,15 +30,19 @@ export class State implements LedgerMemory {
   #unusable: readonly string[];
   #isLedgerDue = true;
   #isClosing = false;
-  #writing: Promise<void> | null = null;
-  #retry: ReturnType<typeof setTimeout> | undefined;
+  /** The writes of records. A killed process must lose no more than one, so they do not wait for a ledger. */
+  #appending = Promise.resolve();
+  /** The writes of ledgers. */
+  #saving = Promise.resolve();
+  /** While the last write failed. */
+  #retry: ReturnType<typeof setInterval> | undefined;
   #failure: string | null = null;
 
   /** Reads the directory, moves aside what cannot be used, and begins to write that the ledger is open. */
   static async open(options: StateOptions): Promise<State> {
     const state = new State(options);
     // A process that is killed after its first removal must leave a ledger that is not closed.
-    await Promise.race([state.#writing, Bun.sleep(OPEN_MS)]);
+    await Promise.race([state.#saving, Bun.sleep(OPEN_MS)]);
     return state;
   }
 
@@ -81,12 +85,12 @@ export class State implements LedgerMemory {
     return this.#failure;
   }
 
-  /** Tries to write all, and for `patienceMs` while records of removals wait. Returns how many the history lacks. */
+  /** Tries to write all, again for `patienceMs` while removals are not recorded. Returns the number of these. */
   async flush(patienceMs: number): Promise<number> {
     const endMs = performance.now() + patienceMs;
     for (;;) {
       this.#start();
-      await Promise.race([this.#writing, Bun.sleep(endMs - performance.now())]);
+      await Promise.all([this.#appending, this.#saving]);
       if (this.#unrecorded === 0 || performance.now() > endMs) return this.#unrecorded;
       await Bun.sleep(PAUSE_MS);
     }
@@ -97,8 +101,7 @@ export class State implements LedgerMemory {
     if (this.#isClosing) return this.#unrecorded;
     this.#isClosing = this.#isLedgerDue = true;
     const lost = await this.flush(patienceMs);
-    clearTimeout(this.#retry);
-    if (this.#writing !== null) this.#saveSpare();
+    clearInterval(this.#retry);
     if (lost > 0)
       this.#options.notify(
         `the history lacks the records of ${lost} removal${lost === 1 ? "" : "s"}`,
@@ -110,61 +113,48 @@ export class State implements LedgerMemory {
     return this.#records.filter(({ record }) => record === "removal").length;
   }
 
-  get #isDue(): boolean {
-    return this.#records.length > 0 || this.#isLedgerDue;
-  }
-
   /** After a failure the next attempt waits. */
   #changed(): void {
     if (this.#failure === null) this.#start();
   }
 
   #start(): void {
-    if (this.#writing !== null || !this.#isDue) return;
-    this.#writing = this.#write().finally(() => {
-      this.#writing = null;
-      this.#changed();
-    });
+    this.#appending = this.#appending.then(() => this.#writeRecords()).catch(this.#failed);
+    if (!this.#isLedgerDue) return;
+    this.#saving = this.#saving.then(() => this.#writeLedger()).catch(this.#failed);
   }
 
-  async #write(): Promise<void> {
-    try {
-      this.#unusable.forEach(moveAside);
-      this.#unusable = [];
-      while (this.#isDue) await this.#writeDue();
-    } catch (thrown) {
-      return this.#failed(thrown);
-    }
-    if (this.#failure === null) return;
-    this.#failure = null;
-    this.#options.notify(`the state directory ${this.#options.directory} is written again`);
-  }
-
-  async #writeDue(): Promise<void> {
-    const isLedgerDue = this.#isLedgerDue;
-    this.#isLedgerDue = false;
-    try {
-      await this.#writeRecords(isLedgerDue);
-    } finally {
-      // Only the ledger tells of removals without a record.
-      if (isLedgerDue) await this.#writeLedger();
-    }
-  }
-
-  async #writeRecords(isSynced: boolean): Promise<void> {
+  async #writeRecords(): Promise<void> {
+    this.#moveAside();
     const records = this.#records.slice();
+    if (records.length === 0) return;
     const first = this.#lastRecord + 1;
     const lines = records.map(({ record, row }, index) => recordLine(first + index, record, row));
-    await appendLines(this.#options, lines.join(""), isSynced);
+    await appendLines(this.#options, lines.join(""));
     this.#lastRecord += records.length;
     this.#records.splice(0, records.length);
   }
 
   async #writeLedger(): Promise<void> {
+    this.#moveAside();
+    if (!this.#isLedgerDue) return;
+    this.#isLedgerDue = false;
     const { ledger, spareLedger } = statePaths(this.#options);
+    await this.#appending;
+    await syncHistory(this.#options);
     await writeLedger(ledger, this.#text());
     // The next process ignores a spare that is older than the ledger.
     await rm(spareLedger, { force: true }).catch(() => undefined);
+    if (this.#failure === null || this.#records.length > 0) return;
+    this.#failure = null;
+    clearInterval(this.#retry);
+    this.#retry = undefined;
+    this.#options.notify(`the state directory ${this.#options.directory} is written again`);
+  }
+
+  #moveAside(): void {
+    this.#unusable.forEach(moveAside);
+    this.#unusable = [];
   }
 
   #text(): string {
@@ -176,19 +166,18 @@ export class State implements LedgerMemory {
     });
   }
 
-  #failed(thrown: unknown): void {
+  readonly #failed = (thrown: unknown): void => {
     const { directory, notify } = this.#options;
     const isFirst = this.#failure === null;
     this.#failure = `cannot write to ${directory}: ${reasonOf(thrown)}${adviceOn(thrown)}`;
+    // Only the ledger tells of removals without a record.
     this.#isLedgerDue = true;
     this.#saveSpare();
-    clearTimeout(this.#retry);
-    this.#retry = setTimeout(() => this.#start(), RETRY_MS);
-    this.#retry.unref();
+    this.#retry ??= setInterval(() => this.#start(), RETRY_MS).unref();
     if (isFirst) notify(`${this.#failure}; records stay in memory, and crigc tries again`);
     const lost = this.#records.splice(0, this.#records.length - RECORDS_MAX).length;
     if (lost > 0) notify(`more than ${RECORDS_MAX} records wait; the oldest ${lost} are lost`);
-  }
+  };
 
   /** Otherwise the next process would not know what this one saw and removed. */
   #saveSpare(): void {

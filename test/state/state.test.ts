@@ -106,14 +106,12 @@ describe("a ledger", () => {
   test("is written also while the history takes no record", async () => {
     const directory = place();
     await leave(directory, ledgerOf({ a: 1n, b: 1n }));
-    rmSync(historyFile(directory));
     const { state, store } = await write(directory);
-    rmSync(historyFile(directory));
     mkdirSync(historyFile(directory));
     store.done(passId("P"), imageItem(1, {}, id("a")));
     state.replace(ledgerOf({ b: 1n }));
     state.save();
-    expect(await state.flush(300)).toBe(1);
+    expect(await state.flush(1_000)).toBe(1);
     rmSync(join(directory, "..", "run"), { recursive: true });
     expect([...read(directory).reader.ledger.images.keys()]).toEqual([id("b")]);
   });
@@ -212,7 +210,7 @@ describe("a file that crigc cannot use", () => {
     writeFileSync(ledgerFile(directory), "{}");
     const { state, store, notices, close } = await write(directory, { runDirectory: scratch() });
     store.done(passId("P"), imageItem(1));
-    expect(await state.flush(300)).toBe(1);
+    expect(await state.flush(1_000)).toBe(1);
     expect(notices).toEqual([
       expect.stringContaining("crigc did not write it"),
       expect.stringContaining("the name is too long; records stay in memory"),
@@ -354,7 +352,7 @@ describe.skipIf(diskObstacle !== null)("on a full disk", () => {
     rmSync(historyFile(disk.directory), { force: true });
     disk.fill();
     store.done(passId("P"), imageItem(1, {}, id("b")));
-    expect(await state.flush(300)).toBe(1);
+    expect(await state.flush(1_000)).toBe(1);
     expect(state.failure).toEndWith("the filesystem is full; free space there");
     disk.free();
     await close();
@@ -379,7 +377,7 @@ describe.skipIf(diskObstacle !== null)("on a full disk", () => {
       expect([...state.current().images.keys()]).toContain(id(name));
       store.done(passId("P"), imageItem(1, {}, id(name)));
       state.replace({ ...ledgerOf(name === "a" ? { b: 1n } : {}, 2_000n) });
-      expect(await close(300)).toBe(1);
+      expect(await close(1_000)).toBe(1);
     }
     expect(lstatSync(join(runDirectory, "ledger-unwritten.json")).mode & 0o777).toBe(0o600);
     disk.free();
