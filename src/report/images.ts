@@ -8,8 +8,8 @@ import { type Image, largerFirst } from "../model/snapshot.ts";
 import { type Instant, toRfc3339 } from "../model/time.ts";
 import { document, imageJson, jsonOf, recordJson } from "./document.ts";
 import { imageKeep, userName } from "./reasons.ts";
-import { andMore, clean, column, type Columns, Printer, RIGHT, type Screen } from "./terminal.ts";
-import { elapsed, humanBytes, humanDuration, plural } from "./words.ts";
+import { andMore, column, type Columns, Printer, RIGHT, type Screen } from "./terminal.ts";
+import { elapsed, humanBytes, humanDuration, plural, shortId } from "./words.ts";
 
 export interface ImageListEntry {
   readonly image: Image;
@@ -79,19 +79,13 @@ export function imageListTable(list: ImageListDocument, screen: Screen): string 
 
 const imageColumns = (now: string): Columns<ImageEntryJson> => [
   column("IMAGE", ({ name }) => name),
-  column("ID", ({ id }) => shortImageId(id)),
+  column("ID", ({ id }) => shortId(id).replace(/^sha256:/, "")),
   column("SIZE", ({ sizeBytes }) => humanBytes(sizeBytes), RIGHT),
   column("SEEN FOR", ({ firstSeenAt }) => age(firstSeenAt, now), RIGHT),
   column("LAST USED", (it) => lastUsed(it, now), RIGHT),
   column("IN USE BY", usedBy),
   column("KEPT BY", keptBy),
 ];
-
-/** As crigc rm and crictl take it. */
-const shortImageId = (id: string): string =>
-  clean(id)
-    .replace(/^sha256:/, "")
-    .slice(0, 12);
 
 /** In one unit. */
 const age = (at: string, now: string): string =>

@@ -72,7 +72,10 @@ async function look(context: CommandContext) {
     return { prepared, written: await writableLayersOf(context), verdict: null };
   } catch (thrown) {
     if (!(thrown instanceof RuntimeError) && !(thrown instanceof HostError)) throw thrown;
-    const verdict = failed(messageOf(thrown), "nothing is removed until this works");
+    const verdict = failed(
+      messageOf(thrown),
+      "fix it, then run crigc doctor again; until then nothing is removed",
+    );
     return { prepared: null, written: null, verdict };
   }
 }
