@@ -33,10 +33,7 @@ export function helpOn(topic: string, commands: readonly Command[], on: Screen):
 function linesOn(topic: string, commands: readonly Command[], screen: Screen) {
   if (topic === "") return overview(commands, screen);
   if (topic === "flags")
-    return [
-      ...wrapped(ABOUT_FLAGS, screen),
-      ...flagSections((name) => flagEntry(fieldOf(name)), screen),
-    ];
+    return [...wrapped(ABOUT_FLAGS, screen), ...flagSections(flagEntry, screen)];
   const command = commands.find(({ name }) => name === topic);
   if (command !== undefined)
     return [
@@ -90,7 +87,7 @@ function commandHelp(command: Command, screen: Screen): readonly string[] {
       options.map((it) => [optionUsage(it), it.help]),
       screen,
     ),
-    ...section("Flags", mainFlags(command).map(fieldOf).map(flagEntry), screen),
+    ...section("Flags", mainFlags(command).map(flagEntry), screen),
     ...section(
       "Examples",
       EXAMPLES.filter(([line]) => line.startsWith(`crigc ${name}`)),
@@ -101,23 +98,20 @@ function commandHelp(command: Command, screen: Screen): readonly string[] {
 
 /** By first words of commands, the most important first. */
 const MAIN_FLAGS: Readonly<Record<string, readonly FieldName[]>> = {
-  "run gc plan explain images df": [
+  "run gc plan explain": [
     "imageGCHighThresholdPercent",
     "imageMaximumGCAge",
     "evictionHard",
     "keep",
-    "containerRuntimeEndpoint",
   ],
-  "rm report snapshot keep doctor": ["containerRuntimeEndpoint", "keepDir", "config", "stateDir"],
+  "rm images df report snapshot keep doctor": ["containerRuntimeEndpoint", "keepDir", "config"],
   "status history hold release config": ["config", "stateDir", "runDir"],
 };
-const FLAGS_SHOWN = 5;
 
 function mainFlags({ name, changes }: Command): readonly FieldName[] {
   const [first = ""] = name.split(" ");
   const own = Object.entries(MAIN_FLAGS).find(([names]) => names.split(" ").includes(first));
-  const all: readonly FieldName[] = [...(changes ? ["dryRun" as const] : []), ...(own?.[1] ?? [])];
-  return all.slice(0, FLAGS_SHOWN);
+  return [...(changes ? ["dryRun" as const] : []), ...(own?.[1] ?? [])];
 }
 
 /** `crigc explain REF [-o table|json] [FLAG...]`. */
@@ -148,7 +142,8 @@ export const flagUsage = (field: Field): string =>
 const flagSections = (entryOf: (name: FieldName) => Entry, screen: Screen): readonly string[] =>
   fieldGroups.flatMap(([heading, names]) => section(heading, names.map(entryOf), screen));
 
-function flagEntry(field: Field): Entry {
+function flagEntry(name: FieldName): Entry {
+  const field = fieldOf(name);
   const also = (field.aliases ?? []).map((alias) => `; also ${dashed(alias)}`).join("");
   const words = defaultWords(field);
   // Omits what is obvious.
@@ -219,7 +214,7 @@ const FILES: readonly Entry[] = [
 
 function wholeFlagEntry(name: FieldName): Entry {
   const field = fieldOf(name);
-  const [usage, text] = flagEntry(field);
+  const [usage, text] = flagEntry(name);
   const inFiles = field.outsideFiles === true ? "" : ` Field: ${name}.`;
   return [usage, `${text}. ${field.doc} Environment: ${variablesOf(field).join(", ")}.${inFiles}`];
 }
