@@ -64,11 +64,8 @@ export const keptThing = (kept: KeptImage, freesBytes: bigint | null) => ({
   freesBytes,
 });
 
-interface Place {
-  /** In the order of removal, from 1. */
-  readonly place: number;
-  readonly candidates: number;
-}
+/** In the order of removal, from 1. */
+type Place = readonly [place: number, candidates: number];
 
 export const candidateThing = (
   candidate: ImageCandidate,
@@ -78,7 +75,7 @@ export const candidateThing = (
   kind: "image" as const,
   verdict: candidate.expected ? ("would-go" as const) : ("behind-the-stop" as const),
   text: candidateWords(candidate, at),
-  ...candidateJson(candidate, at.place),
+  ...candidateJson(candidate, at[0]),
   tried: candidate.tried,
   freesBytes,
 });
@@ -100,8 +97,8 @@ const verdictOf = ({ kind, reason }: Decision<PodReason, PodReason>) => ({
   text: `${kind === "keep" ? "kept" : "would be removed"}: ${podReasons.text(reason)}`,
 });
 
-function candidateWords({ triggers, expected }: ImageCandidate, at: Place): string {
-  const place = `number ${at.place} of ${at.candidates} in the order of removal`;
+function candidateWords({ triggers, expected }: ImageCandidate, [at, candidates]: Place): string {
+  const place = `number ${at} of ${candidates} in the order of removal`;
   const why = triggers.map(imageTrigger.text).join(", and ");
   if (expected) return `would be removed now as ${place}: ${why}`;
   return why === ""

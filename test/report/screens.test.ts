@@ -251,7 +251,7 @@ const explanation = {
   things: [
     ...images.kept.map((it) => keptThing(it, freedBytes(it.image))),
     ...images.candidates.map((it, index) =>
-      candidateThing(it, { place: index + 1, candidates: 2 }, freedBytes(it.image)),
+      candidateThing(it, [index + 1, 2], freedBytes(it.image)),
     ),
     containerThing(removedContainer(1)),
     ...containers.sandboxes.map((it) => sandboxThing(it)),

@@ -135,7 +135,8 @@ function removalsOf(context: CommandContext, reference: string): readonly Remova
 function thingsCalled(prepared: Prepared, reference: string): readonly Thing[] {
   const { plan: planned, snapshot: seen } = prepared;
   const listed = listedImages(indexImages(seen.images), reference);
-  const freed = freedBy(prepared);
+  const layers = layersOf(seen.images, prepared.ledger);
+  const freed = (id: ImageId): bigint | null => layers.removals().remove(id);
   const { candidates, kept } = imagesOf(planned);
   const ofImage = (image: Image) => ({
     id: image.id,
@@ -151,10 +152,8 @@ function thingsCalled(prepared: Prepared, reference: string): readonly Thing[] {
   const all: readonly (Named & { readonly explained: () => Thing })[] = [
     ...candidates.map((candidate, index) => ({
       ...ofImage(candidate.image),
-      explained: () => {
-        const at = { place: index + 1, candidates: candidates.length };
-        return candidateThing(candidate, at, freed(candidate.image.id));
-      },
+      explained: () =>
+        candidateThing(candidate, [index + 1, candidates.length], freed(candidate.image.id)),
     })),
     ...kept.map((one) => ({
       ...ofImage(one.image),
@@ -196,10 +195,4 @@ function calledSo<One extends Named>(all: readonly One[], reference: string): re
   if (new Set(Array.from(shown, (name) => repositoryOf(name) ?? name)).size <= 1) return found;
   const fits = `fits ${shown.size} names: ${[...shown].join(", ")}; use one of them`;
   throw usageError("crigc explain", reference, `${quoted(reference)} ${fits}`);
-}
-
-/** What the removal of an image alone would free; `null`: unknown. */
-function freedBy({ snapshot: { images }, ledger }: Prepared) {
-  const layers = layersOf(images, ledger);
-  return (id: ImageId): bigint | null => layers.removals().remove(id);
 }
