@@ -17,7 +17,7 @@ import { readHold } from "../node/hold.ts";
 import { sendHook } from "../node/http.ts";
 import { hadKeepRules, readKeepRules, setHadKeepRules } from "../node/keep-files.ts";
 import { readPodDirectories, readPods, rootDirectoryOf } from "../node/kubelet/pods.ts";
-import { PodSpecReader } from "../node/kubelet/specs.ts";
+import { podSpecReader } from "../node/kubelet/specs.ts";
 import { lockHolder } from "../node/lock.ts";
 import { logDeleter, logReader } from "../node/logs.ts";
 import { collectIfGrown, COMMIT_PROCESS, compileWhenBusy } from "../node/process.ts";
@@ -139,7 +139,7 @@ export function hostOf(
 ): Omit<ObservePorts, "runtime"> {
   const { values, kubelet } = config;
   let root = rootDirectoryOf(values.rootDir, usualRoots);
-  const specs = kubelet === null ? null : new PodSpecReader(kubelet, () => root);
+  const readSpecs = kubelet === null ? null : podSpecReader(kubelet, () => root);
   return {
     disk: diskOf(() => root),
     host: {
@@ -150,10 +150,10 @@ export function hostOf(
         if (root === "/") root = rootDirectoryOf(values.rootDir, usualRoots);
         const source = { source: values.podSource, rootDirectory: root };
         const pods = await readPods(source);
-        if (specs === null) return pods;
-        const found = await specs.read(signal);
-        onSpecs(found.error);
-        return { ...pods, specs: found };
+        if (readSpecs === null) return pods;
+        const specs = await readSpecs(signal);
+        onSpecs(specs.error);
+        return { ...pods, specs };
       },
       podDirectories: (since) => readPodDirectories(root, since),
       logs: logReader(values),

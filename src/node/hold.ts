@@ -1,6 +1,6 @@
 /** The hold: `hold.json` in the state directory, in force also if it cannot be understood. */
 
-import { mkdirSync, readFileSync, statSync, unlinkSync } from "node:fs";
+import { readFileSync, statSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
 
 import * as v from "valibot";
@@ -11,6 +11,7 @@ import { type Duration, type Instant, plus, toRfc3339 } from "../model/time.ts";
 import { parsedJson } from "../model/values.ts";
 import { readClocks } from "./clock.ts";
 import { hostError, isAbsent, mayExist, reasonOf, writeWholeFile } from "./files.ts";
+import { stateDirectory } from "./lock.ts";
 
 export interface HoldRequest {
   readonly length: Duration;
@@ -46,11 +47,8 @@ export function writeHold(
     bootId,
     untilUptimeMs: Number((uptime + length) / 1_000_000n),
   };
-  try {
-    mkdirSync(stateDir, { recursive: true, mode: 0o700 });
-  } catch (error) {
-    throw hostError("write", error, `cannot create ${stateDir}`);
-  }
+  // What it cannot create cannot be written to either.
+  stateDirectory(stateDir);
   writeWholeFile(pathIn(stateDir), `${JSON.stringify(hold, null, 2)}\n`);
   return until;
 }

@@ -8,7 +8,7 @@ import { TIMER_MS_MAX } from "../model/time.ts";
 import { boundedBytes, reasonOf } from "./files.ts";
 
 export interface GetRequest {
-  readonly url: URL;
+  readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   /** For `https:` only. */
   readonly tls: Pick<Bun.TLSOptions, "ca" | "cert" | "key"> & {
@@ -45,7 +45,7 @@ export async function httpGet(get: GetRequest): Promise<GetAnswer> {
   } catch (error) {
     const late = `no complete response within ${timeoutMs} ms`;
     const why = deadline.aborted ? late : reasonOf(error);
-    throw new HostError("http", `GET ${url.href} failed: ${why}`, { cause: error });
+    throw new HostError("http", `GET ${url} failed: ${why}`, { cause: error });
   }
 }
 
@@ -55,14 +55,8 @@ const HOOK_BYTES_MAX = 64 * 1024;
 /** Sends the request of a pod's recorded pre-stop handler; resolves with the status, whatever it is. Throws `HostError` `http`. */
 export async function sendHook(hook: HookRequest, signal: AbortSignal): Promise<number> {
   const host = hook.host.includes(":") && !hook.host.startsWith("[") ? `[${hook.host}]` : hook.host;
-  const text = `${hook.scheme}://${host}:${hook.port}${hook.path}`;
-  if (!URL.canParse(text))
-    throw new HostError(
-      "http",
-      `the recorded pre-stop handler has an invalid URL: ${JSON.stringify(text)}`,
-    );
   const answer = await httpGet({
-    url: new URL(text),
+    url: `${hook.scheme}://${host}:${hook.port}${hook.path}`,
     headers: Object.fromEntries(hook.headers.map(({ name, value }) => [name, value])),
     tls: { rejectUnauthorized: false },
     timeoutMs: hook.timeoutMs,

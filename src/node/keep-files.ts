@@ -10,7 +10,7 @@ import { open, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 
 import { messageOf } from "../model/errors.ts";
-import type { KeepProblem, KeepRule, KeepRules } from "../model/snapshot.ts";
+import type { KeepRules } from "../model/snapshot.ts";
 import { parsedJson } from "../model/values.ts";
 import { adviceOn, boundedBytes, codeOf, hostError, reasonOf, writeWholeFile } from "./files.ts";
 
@@ -25,15 +25,10 @@ export interface KeepRulesRequest {
   readonly infraImages: readonly string[];
   /** Whether the directory has had rules, so that it has to exist as well. Throws `HostError` if that cannot be read. */
   readonly hadRules: () => boolean;
-  readonly parseFile: (text: string, source: string) => Rules;
+  readonly parseFile: (text: string, source: string) => KeepRules;
   readonly parsePattern: (
     text: string,
   ) => { readonly kind: "valid" } | { readonly kind: "invalid"; readonly message: string };
-}
-
-interface Rules {
-  readonly rules: readonly KeepRule[];
-  readonly problems: readonly KeepProblem[];
 }
 
 /** A list of images has some hundred lines; anything beyond this limit is not one. */
@@ -41,31 +36,33 @@ const FILE_BYTES_MAX = 4 * 1024 * 1024;
 
 export async function readKeepRules(request: KeepRulesRequest): Promise<KeepRules> {
   const { patterns, infraImages, parsePattern } = request;
-  const invalid = (those: readonly string[], source: string): readonly KeepProblem[] =>
-    those.flatMap((text) => {
-      const parsed = parsePattern(text);
-      return parsed.kind === "valid" ? [] : [{ source, message: parsed.message }];
-    });
-  const files = await rulesOfDirectory(request);
-  const valid = patterns.filter((pattern) => parsePattern(pattern).kind === "valid");
-  return {
-    rules: [...valid.map((pattern) => ({ pattern, source: "--keep" })), ...files.rules],
-    problems: [
-      ...invalid(patterns, "--keep"),
-      ...invalid(infraImages, "--pod-infra-container-image"),
-      ...files.problems,
-    ],
+  const rulesOf = (source: string, pattern: string): KeepRules => {
+    const parsed = parsePattern(pattern);
+    if (parsed.kind === "invalid") return problem(source, parsed.message);
+    return { rules: [{ pattern, source }], problems: [] };
   };
+  const infra = infraImages.map((image) => rulesOf("--pod-infra-container-image", image));
+  return joined([
+    ...patterns.map((pattern) => rulesOf("--keep", pattern)),
+    // Names of images, which another rule keeps.
+    ...infra.map(({ problems }) => ({ rules: [], problems })),
+    await rulesOfDirectory(request),
+  ]);
 }
 
-const problem = (source: string, message: string): Rules => ({
+const joined = (all: readonly KeepRules[]): KeepRules => ({
+  rules: all.flatMap(({ rules }) => rules),
+  problems: all.flatMap(({ problems }) => problems),
+});
+
+const problem = (source: string, message: string): KeepRules => ({
   rules: [],
   problems: [{ source, message }],
 });
 
-async function rulesOfDirectory(request: KeepRulesRequest): Promise<Rules> {
+async function rulesOfDirectory(request: KeepRulesRequest): Promise<KeepRules> {
   const { directory, isNamed, hadRules, parseFile } = request;
-  const fault = (message: string): Rules => problem(directory, message);
+  const fault = (message: string): KeepRules => problem(directory, message);
   let names: readonly string[];
   try {
     names = (await readdir(directory)).filter((name) => !isLeftover(name)).toSorted();
@@ -85,29 +82,25 @@ async function rulesOfDirectory(request: KeepRulesRequest): Promise<Rules> {
       "the directory no longer exists, but had keep rules: restore it, or create it empty to drop them",
     );
   }
-  const found = await Promise.all(
-    names.map((name) => rulesOfFile(join(directory, name), parseFile)),
+  return joined(
+    await Promise.all(names.map((name) => rulesOfFile(join(directory, name), parseFile))),
   );
-  return {
-    rules: found.flatMap((it) => it.rules),
-    problems: found.flatMap((it) => it.problems),
-  };
 }
 
-async function rulesOfFile(path: string, parse: KeepRulesRequest["parseFile"]): Promise<Rules> {
-  const fault = (message: string): Rules => problem(path, message);
+async function rulesOfFile(path: string, parse: KeepRulesRequest["parseFile"]): Promise<KeepRules> {
+  const fault = (message: string): KeepRules => problem(path, message);
   // Under the name as text, crigc would not find the file.
   if (path.includes("\uFFFD")) return fault("the file's name is not UTF-8: rename it");
   try {
-    if (!path.endsWith(".list"))
+    const facts = await stat(path);
+    if (facts.isDirectory())
       return fault(
-        (await stat(path)).isDirectory()
-          ? "crigc does not read subdirectories: move its lists into the keep directory itself"
-          : "crigc reads only files that end in .list: rename it, or move it elsewhere",
+        "crigc does not read subdirectories: move its lists into the keep directory itself",
       );
+    if (!path.endsWith(".list"))
+      return fault("crigc reads only files that end in .list: rename it, or move it elsewhere");
     // Opening a pipe blocks, and opening a device may do anything.
-    if (!(await stat(path)).isFile())
-      return fault("it is not a regular file: replace it with a list");
+    if (!facts.isFile()) return fault("it is not a regular file: replace it with a list");
     await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
     // Files of /proc have a size of 0 and may be endless.
     const chunks = file.createReadStream({ end: FILE_BYTES_MAX, autoClose: false });

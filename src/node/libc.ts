@@ -24,15 +24,11 @@ export function unlockFlock(fd: number): void {
   libc().flock(fd, lockRelease);
 }
 
-/** Nanoseconds since the boot, without suspended time; `null` if the clock is not available. */
-export function monotonicNs(): bigint | null {
-  try {
-    const time = new BigInt64Array(2);
-    if (libc().clock_gettime(clockMonotonic, ptr(time)) !== 0) return null;
-    return (time[0] ?? 0n) * 1_000_000_000n + (time[1] ?? 0n);
-  } catch {
-    return null;
-  }
+/** Nanoseconds since the boot, without suspended time. */
+export function monotonicNs(): bigint {
+  const time = new BigInt64Array(2);
+  libc().clock_gettime(clockMonotonic, ptr(time));
+  return (time[0] ?? 0n) * 1_000_000_000n + (time[1] ?? 0n);
 }
 
 /** Writes out what the filesystem of an open file holds back; may hang with its disk. */

@@ -14,30 +14,27 @@ import { hostError } from "../files.ts";
 import { type GetRequest, httpGet } from "../http.ts";
 import { hasDirectory } from "./pods.ts";
 
-/** Remembers what each pod names as long as the pod's directory exists, also while the kubelet does not answer. */
-export class PodSpecReader {
-  readonly #kubelet: KubeletOptions;
-  readonly #rootDirectory: () => string;
-  #last: ReadonlyMap<PodUid, PodImages> = new Map();
-
-  constructor(kubelet: KubeletOptions, rootDirectory: () => string) {
-    this.#kubelet = kubelet;
-    this.#rootDirectory = rootDirectory;
-  }
-
-  /** Never rejects. */
-  async read(signal: AbortSignal): Promise<PodSpecs> {
+/**
+ * Remembers what each pod names as long as the pod's directory exists, also while the kubelet does not answer. The result
+ * never rejects.
+ */
+export function podSpecReader(
+  kubelet: KubeletOptions,
+  rootDirectory: () => string,
+): (signal: AbortSignal) => Promise<PodSpecs> {
+  let last: ReadonlyMap<PodUid, PodImages> = new Map();
+  return async (signal) => {
     let error: string | null = null;
-    const listed = await kubeletPods(this.#kubelet, signal).catch((thrown: unknown) => {
+    const listed = await kubeletPods(kubelet, signal).catch((thrown: unknown) => {
       error = messageOf(thrown);
       return [];
     });
     const next = new Map(listed.map((pod) => [pod.uid, pod]));
-    for (const [uid, pod] of this.#last)
-      if (!next.has(uid) && hasDirectory(this.#rootDirectory(), uid)) next.set(uid, pod);
-    this.#last = next;
+    for (const [uid, pod] of last)
+      if (!next.has(uid) && hasDirectory(rootDirectory(), uid)) next.set(uid, pod);
+    last = next;
     return { pods: [...next.values()], error };
-  }
+  };
 }
 
 const TEXT = v.nullish(v.string(), "");
@@ -102,7 +99,7 @@ async function kubeletPods(
   const url = new URL("/pods", options.endpoint);
   const secure = url.protocol === "https:";
   const answer = await httpGet({
-    url,
+    url: url.href,
     headers: { accept: "application/json", ...(secure ? await authorization(options) : {}) },
     tls: secure ? await tlsOf(options, url.hostname) : { rejectUnauthorized: true },
     timeoutMs: options.timeoutMs,

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { podUid } from "../../../src/model/ids.ts";
 import type { KubeletOptions } from "../../../src/model/ports.ts";
 import type { PodSpecs } from "../../../src/model/snapshot.ts";
-import { PodSpecReader } from "../../../src/node/kubelet/specs.ts";
+import { podSpecReader } from "../../../src/node/kubelet/specs.ts";
 import { makeCertificate } from "../../support/certificate.ts";
 import { aPod, type FakeKubelet, podList, startFakeKubelet } from "../../support/fake-kubelet.ts";
 import { put, scratch } from "../../support/scratch.ts";
@@ -37,10 +37,9 @@ afterAll(() => kubelet[Symbol.asyncDispose]());
 
 const rootDirectory = join(directory, "kubelet");
 mkdirSync(join(rootDirectory, "pods"), { recursive: true });
-const readerOf = (change: Partial<KubeletOptions> = {}): PodSpecReader =>
-  new PodSpecReader({ ...options, ...change }, () => rootDirectory);
-const read = (change: Partial<KubeletOptions> = {}): Promise<PodSpecs> =>
-  readerOf(change).read(signal);
+const readerOf = (change: Partial<KubeletOptions> = {}) =>
+  podSpecReader({ ...options, ...change }, () => rootDirectory);
+const read = (change: Partial<KubeletOptions> = {}): Promise<PodSpecs> => readerOf(change)(signal);
 
 /** Why a reading failed; the port and the library's words differ from run to run. */
 async function failureOf(reading: Promise<PodSpecs>): Promise<string> {
@@ -105,18 +104,18 @@ describe("the images of a pod whose directory exists", () => {
   test("count as last read while the kubelet does not answer or list it, until the directory is gone", async () => {
     mkdirSync(directoryOf("uid-here"), { recursive: true });
     const here = { uid: podUid("uid-here"), images: ["here:1"] };
-    const reader = readerOf();
+    const reread = readerOf();
     kubelet.answer = {
       kind: "pods",
       pods: [aPod("uid-here", specOf("here:1")), aPod("uid-gone", specOf("gone:1"))],
     };
-    expect((await reader.read(signal)).pods).toHaveLength(2);
+    expect((await reread(signal)).pods).toHaveLength(2);
     kubelet.answer = { kind: "hang-up" };
-    expect(await reader.read(signal)).toMatchObject({ pods: [here], error: expect.any(String) });
+    expect(await reread(signal)).toMatchObject({ pods: [here], error: expect.any(String) });
     kubelet.answer = { kind: "pods", pods: [] };
-    expect(await reader.read(signal)).toEqual({ pods: [here], error: null });
+    expect(await reread(signal)).toEqual({ pods: [here], error: null });
     rmSync(directoryOf("uid-here"), { recursive: true });
-    expect(await reader.read(signal)).toEqual({ pods: [], error: null });
+    expect(await reread(signal)).toEqual({ pods: [], error: null });
   });
 });
 
