@@ -118,7 +118,7 @@ export async function discoverEndpoint(
 /** Reports sockets that exist; lists absent ones only if none exists. */
 function noneAnswers(errors: readonly RuntimeError[], paths: readonly string[]): RuntimeError {
   const existing = errors.filter(({ kind }) => kind !== "absent");
-  const first = existing.find(({ kind }) => kind === "permission") ?? existing[0];
+  const [first] = existing;
   const reasons = existing.map(({ message }) => message.slice(message.indexOf(": ") + 2));
   const none = `none of the known sockets exists (${paths.join(", ")}); start the runtime, or set --container-runtime-endpoint`;
   return new RuntimeError(

@@ -141,8 +141,7 @@ export interface DiskBreakdown {
   readonly imagesBytes: bigint;
   /** Writable layers; `null` if the runtime does not tell them from images. */
   readonly containersBytes: bigint | null;
-  readonly logsBytes: bigint | null;
-  /** At least this is neither image, container nor log. */
+  /** At least this is neither image nor container. */
   readonly otherBytes: bigint;
 }
 

@@ -168,8 +168,6 @@ export interface LogFacts {
   /** Entries that belong to no pod: reported, never touched. */
   readonly strays: readonly string[];
   readonly danglingLinks: readonly DanglingLogLink[];
-  /** The size of the log directory's files, if counted. */
-  readonly sizeBytes: bigint | null;
 }
 
 /** `null` without a readable log directory. */

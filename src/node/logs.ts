@@ -3,7 +3,7 @@
  * What is below a directory is reached through its handle, without following links, so renames cannot redirect it.
  */
 
-import { constants } from "node:fs";
+import { constants, type Dirent } from "node:fs";
 import {
   type FileHandle,
   lstat,
@@ -29,6 +29,7 @@ import {
 } from "../model/ids.ts";
 import type { LogRemover } from "../model/ports.ts";
 import type { Container, DanglingLogLink, LogReading, PodLogDirectory } from "../model/snapshot.ts";
+import { compared } from "../model/values.ts";
 import { mountIdIn } from "./disk.ts";
 import { codeOf, hostError } from "./files.ts";
 
@@ -63,7 +64,6 @@ export function logReader(paths: LogPaths): () => Promise<LogReading | null> {
         podLogsDirectory: roots.podLogs.given,
         ...sorted(await directory.entries()),
         danglingLinks: await danglingLinks(roots),
-        sizeBytes: null,
       };
     } catch (thrown) {
       const failure = hostError("read", thrown, "cannot list the log directories");
@@ -73,13 +73,13 @@ export function logReader(paths: LogPaths): () => Promise<LogReading | null> {
 }
 
 /** Pods' directories, and everything else: files, links, `lost+found`, directories of other programs. */
-function sorted(entries: readonly Entry[]) {
+function sorted(entries: readonly Dirent[]) {
   const podLogs: PodLogDirectory[] = [];
   const strays: string[] = [];
-  for (const { name, kind } of entries) {
-    const uid = kind === "directory" ? podUidOfLogDirectory(name) : null;
-    if (uid === null) strays.push(name);
-    else podLogs.push({ entry: name, uid });
+  for (const entry of entries) {
+    const uid = entry.isDirectory() ? podUidOfLogDirectory(entry.name) : null;
+    if (uid === null) strays.push(entry.name);
+    else podLogs.push({ entry: entry.name, uid });
   }
   return { podLogs, strays };
 }
@@ -87,9 +87,11 @@ function sorted(entries: readonly Entry[]) {
 async function danglingLinks(roots: LogRoots): Promise<readonly DanglingLogLink[]> {
   await using directory = await roots.containerLogs.open();
   const found: DanglingLogLink[] = [];
-  for (const { name, kind } of (await directory?.entries()) ?? []) {
+  if (directory === null) return found;
+  for (const entry of await directory.entries()) {
+    const { name } = entry;
     // Almost no link dangles, and one look is all that it costs.
-    if (directory === null || kind !== "link" || !(await isDangling(directory, name))) continue;
+    if (!entry.isSymbolicLink() || !(await isDangling(directory, name))) continue;
     const log = await logOfLink(directory, name, roots);
     if (log !== null) found.push({ entry: name, ...log });
   }
@@ -140,13 +142,14 @@ async function removeContainerLogs(podLogs: LogRoot, container: Container): Prom
   const deleted: Deleted = { names: [], bytes: 0n };
   const path = logPathOf(container);
   if (path === null) return deleted;
-  const [entry, subdirectory, file] = path;
+  const [pod, name, file] = path;
   await inRoot(podLogs, `delete the log ${path.join("/")}`, async (root) => {
-    await using pod = await root.openBelow(entry);
-    await using directory = await pod.openBelow(subdirectory);
-    for (const { name, kind } of await directory.entries())
-      if (kind !== "directory" && (name === file || name.startsWith(`${file}.`)))
-        await unlinkEntry(directory, name, deleted);
+    await using above = await root.openBelow(pod);
+    await using directory = await above.openBelow(name);
+    for (const entry of await directory.entries()) {
+      const isOfLog = entry.name === file || entry.name.startsWith(`${file}.`);
+      if (isOfLog && !entry.isDirectory()) await unlinkEntry(directory, entry.name, deleted);
+    }
   });
   return deleted;
 }
@@ -154,19 +157,16 @@ async function removeContainerLogs(podLogs: LogRoot, container: Container): Prom
 /** `false` if the link is gone or dangles no more. Refuses any other file or link. */
 async function removeLink(roots: LogRoots, link: DanglingLogLink): Promise<boolean> {
   const { entry } = link;
-  const removed = await inRoot(
-    roots.containerLogs,
-    `delete the log link ${entry}`,
-    async (directory) => {
-      await lstat(directory.pathOf(entry));
-      const log = await logOfLink(directory, entry, roots);
-      if (log === null || !isSameLog(log, link))
-        throw refused(entry, "it is not a link to that container's log");
-      if (!(await isDangling(directory, entry))) return false;
-      await unlink(directory.pathOf(entry));
-      return true;
-    },
-  );
+  const doing = `delete the log link ${entry}`;
+  const removed = await inRoot(roots.containerLogs, doing, async (directory) => {
+    await lstat(directory.pathOf(entry));
+    const log = await logOfLink(directory, entry, roots);
+    if (log === null || !isSameLog(log, link))
+      throw refused(entry, "it is not a link to that container's log");
+    if (!(await isDangling(directory, entry))) return false;
+    await unlink(directory.pathOf(entry));
+    return true;
+  });
   return removed ?? false;
 }
 
@@ -179,13 +179,12 @@ async function removePodLogs(
   const named = podUidOfLogDirectory(entry) ?? podUidOfOldLogDirectory(entry);
   if (named !== uid || uid === "")
     throw refused(entry, "it is not the name of that pod's directory");
-  const deleted = await inRoot(podLogs, `delete the log directory ${entry}`, async (root) => {
+  return inRoot(podLogs, `delete the log directory ${entry}`, async (root) => {
     await lstat(root.pathOf(entry));
-    const its: Deleted = { names: [], bytes: 0n };
-    await deleteDirectory({ parent: root, name: entry, signal }, its);
-    return its;
+    const deleted: Deleted = { names: [], bytes: 0n };
+    await deleteDirectory({ parent: root, name: entry, signal }, deleted);
+    return deleted;
   });
-  return deleted ?? null;
 }
 
 /** The kubelet's layout is two levels deep; the rest is for what containers may have written there. */
@@ -212,7 +211,7 @@ const deleteDirectory = (
         if (signal.aborted) deleted.isStopped = true;
         if (deleted.isStopped === true) return;
         const below = { parent: directory, name: entry.name, signal };
-        if (entry.kind === "directory") await deleteDirectory(below, deleted, depth + 1);
+        if (entry.isDirectory()) await deleteDirectory(below, deleted, depth + 1);
         else await unlinkEntry(directory, entry.name, deleted);
       }
     }
@@ -242,18 +241,18 @@ async function attempt(what: string, deleted: Deleted, act: () => Promise<void>)
   }
 }
 
-/** `undefined` if the root, or what `act` looks for, is absent. Translates errors into `HostError`. */
+/** `null` if the root, or what `act` looks for, is absent. Translates errors into `HostError`. */
 async function inRoot<T>(
   root: LogRoot,
   doing: string,
   act: (directory: Directory) => Promise<T>,
-): Promise<T | undefined> {
+): Promise<T | null> {
   try {
     await using directory = await root.open();
-    return directory === null ? undefined : await act(directory);
+    return directory && (await act(directory));
   } catch (error) {
     if (error instanceof HostError) throw error;
-    if (codeOf(error) === "ENOENT") return undefined;
+    if (codeOf(error) === "ENOENT") return null;
     throw hostError("write", error, `cannot ${doing} below ${root.given}`);
   }
 }
@@ -298,11 +297,6 @@ class LogRoot {
 
 const FLAGS = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 
-interface Entry {
-  readonly name: string;
-  readonly kind: "directory" | "link" | "other";
-}
-
 class Directory {
   readonly #handle: FileHandle;
   /** Below the root, for messages. */
@@ -328,14 +322,9 @@ class Directory {
   }
 
   /** By name. */
-  async entries(): Promise<readonly Entry[]> {
+  async entries(): Promise<readonly Dirent[]> {
     const found = await readdir(this.#path, { withFileTypes: true });
-    return found
-      .map((entry): Entry => {
-        const other = entry.isSymbolicLink() ? "link" : "other";
-        return { name: entry.name, kind: entry.isDirectory() ? "directory" : other };
-      })
-      .toSorted((one, other) => (one.name < other.name ? -1 : 1));
+    return found.toSorted((one, other) => compared(one.name, other.name));
   }
 
   /** For calls of node:fs; the last component may be a link, which the call then follows or not. */

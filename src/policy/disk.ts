@@ -3,7 +3,7 @@
 import type { DiskBreakdown, ImagePlan } from "../model/plan.ts";
 import type { ImageKeepReason } from "../model/reason.ts";
 import type { ImageShare, ImageUsage } from "../model/reports.ts";
-import { type Filesystem, logFactsOf, type Snapshot } from "../model/snapshot.ts";
+import type { Filesystem, Snapshot } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
 import { atLeastZero, compared, smaller } from "../model/values.ts";
 import type { Ranked } from "./image/rank.ts";
@@ -40,14 +40,14 @@ const positiveOf = (figure: bigint | null): bigint | null =>
 export const inUseOf = ({ capacityBytes, availableBytes }: Filesystem): bigint =>
   atLeastZero(capacityBytes - availableBytes);
 
-/** The images of a node and what is known of their layers, and its logs. */
-export interface DiskFacts extends Pick<Snapshot, "images" | "filesystems" | "logs"> {
+/** The images of a node and what is known of their layers. */
+export interface DiskFacts extends Pick<Snapshot, "images" | "filesystems"> {
   readonly layers: Layers;
 }
 
 /** What fills the disk, as far as known; the parts never add up to more than the usage. */
 export function breakdownOf(filesystem: Filesystem, facts: DiskFacts): DiskBreakdown {
-  const { capacityBytes, availableBytes, containerUsedBytes, roles } = filesystem;
+  const { capacityBytes, availableBytes, containerUsedBytes } = filesystem;
   let unexplained = inUseOf(filesystem);
   const share = (bytes: bigint): bigint => {
     const part = smaller(atLeastZero(bytes), unexplained);
@@ -56,15 +56,11 @@ export function breakdownOf(filesystem: Filesystem, facts: DiskFacts): DiskBreak
   };
   const imagesBytes = share(imageBytesOf(filesystem, facts));
   const containersBytes = containerUsedBytes === null ? null : share(containerUsedBytes);
-  // Pod logs are on the node's own filesystem.
-  const logs = roles.includes("nodefs") ? (logFactsOf(facts.logs)?.sizeBytes ?? null) : null;
-  const logsBytes = logs === null ? null : share(logs);
   return {
     capacityBytes,
     availableBytes,
     imagesBytes,
     containersBytes,
-    logsBytes,
     otherBytes: unexplained,
   };
 }
@@ -73,7 +69,7 @@ export function breakdownOf(filesystem: Filesystem, facts: DiskFacts): DiskBreak
  * What images take. containerd's figure covers their snapshots without the compressed blobs, which take no more than the
  * snapshots, and no more than the sizes that it reports.
  */
-function imageBytesOf(filesystem: Filesystem, facts: Omit<DiskFacts, "logs">): bigint {
+function imageBytesOf(filesystem: Filesystem, facts: DiskFacts): bigint {
   const bySizes = facts.layers.sizeOf(distinctImages(facts.images, "any"));
   const used = imageUseOf(filesystem, facts).bytes;
   return used === null ? bySizes : used + smaller(bySizes, used);

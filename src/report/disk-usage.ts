@@ -245,7 +245,6 @@ export function breakdownWords(it: DiskBreakdown): string {
   const parts = present([
     `${it.containersBytes === null ? "images and container layers" : "images"} about ${humanBytes(it.imagesBytes)}`,
     it.containersBytes !== null && `containers ${humanBytes(it.containersBytes)}`,
-    it.logsBytes !== null && `pod logs ${humanBytes(it.logsBytes)}`,
     `other data ${humanBytes(it.otherBytes)}`,
   ]);
   return `${parts.join(", ")} of ${humanBytes(it.capacityBytes - it.availableBytes)} used`;

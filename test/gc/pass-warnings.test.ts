@@ -105,7 +105,6 @@ test("a pass whose removals free nothing raises one event, with what fills each 
     availableBytes: 0n,
     imagesBytes: 0n,
     containersBytes: null,
-    logsBytes: null,
     otherBytes: GIB,
   };
   const one = {

@@ -55,7 +55,6 @@ const breakdown = {
   imagesBytes: GIB,
   imagesAtLeastBytes: 0n,
   containersBytes: null,
-  logsBytes: 0n,
   otherBytes: 47n * GIB,
 };
 const estimateBytes = 2n * MIB;

@@ -65,7 +65,6 @@ test("the sentences of reasons, triggers and events match the snapshot", () => {
       availableBytes: GIB,
       imagesBytes: 2n * GIB,
       containersBytes: null,
-      logsBytes: GIB,
       otherBytes: 6n * GIB,
     }),
     breakdownWords({
@@ -73,7 +72,6 @@ test("the sentences of reasons, triggers and events match the snapshot", () => {
       availableBytes: GIB,
       imagesBytes: 2n * GIB,
       containersBytes: null,
-      logsBytes: GIB,
       otherBytes: 6n * GIB,
     }),
   ]).toMatchSnapshot();

@@ -138,7 +138,6 @@ export const noLogs: LogFacts = {
   podLogs: [],
   strays: [],
   danglingLinks: [],
-  sizeBytes: null,
 };
 
 /** A link to the log of `c` in pod a. */
