@@ -177,14 +177,15 @@ export const shareColumns = (title: string): Columns<UsageRow> => [
 const SIZES =
   "SIZE of images: layers that no other row has, an estimate in the runtime's sizes. REPORTED: their sizes, added up.";
 
-function printLargest(printer: Printer, { containers, podLogs, rest }: DiskUsageDocument): void {
+function printLargest(printer: Printer, usage: DiskUsageDocument): void {
+  const { containers, podLogs, rest, filesystems } = usage;
   const layers = containers?.map((it) => ({
     path: `container ${containerName(it)}`,
     bytes: it.writableBytes,
   }));
-  const found = rest?.directories ?? [];
-  const others = found.map(({ path, bytes }) => ({
-    path: found.some((it) => isWithin(it.path, path)) ? `${path} (files)` : path,
+  const root = filesystems[0]?.mountpoint;
+  const others = (rest?.directories ?? []).map(({ path, bytes }) => ({
+    path: path === root ? `${path} (files)` : path,
     bytes,
   }));
   const all = [layers ?? [], podLogs ?? [], others].flatMap((sizes) =>
@@ -195,9 +196,6 @@ function printLargest(printer: Printer, { containers, podLogs, rest }: DiskUsage
     printer.line(`  ${humanBytes(bytes).padStart(10)}  ${clean(path)}`);
   printer.gap();
 }
-
-const isWithin = (path: string, directory: string): boolean =>
-  path !== directory && path.startsWith(directory === "/" ? "/" : `${directory}/`);
 
 const SHOWN_OF_EACH = 5;
 
