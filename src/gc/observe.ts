@@ -20,12 +20,6 @@ export interface ObservePorts {
   readonly host: HostReader;
 }
 
-export interface ObserveRequest {
-  readonly ledger: Ledger;
-  /** Whether to read the log directories too. */
-  readonly logs: boolean;
-}
-
 /** The node as one pass sees it: what one snapshot has shown, the next one expects. */
 export class Observer {
   readonly #ports: ObservePorts;
@@ -47,10 +41,10 @@ export class Observer {
   /**
    * Rejects with `RuntimeError` or `HostError` if a list or a stat fails. A failed container status, log directory or
    * pod source becomes part of the snapshot, for policy to judge. The runtime and the log directory are read before the
-   * pod source, so that a pod that appears in between does not look deleted.
+   * pod source, so that a pod that appears in between does not look deleted. `logs`: whether to read that directory.
    */
   async observe(
-    { ledger, logs: wantsLogs }: ObserveRequest,
+    { ledger, logs: wantsLogs }: { readonly ledger: Ledger; readonly logs: boolean },
     signal: AbortSignal,
   ): Promise<Snapshot> {
     const { runtime, disk, host } = this.#ports;

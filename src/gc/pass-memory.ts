@@ -2,11 +2,11 @@
 
 import type { Timer } from "../model/ports.ts";
 import { type Duration, duration, hours } from "../model/time.ts";
+import { smaller } from "../model/values.ts";
 import type { Streak } from "../policy/space.ts";
 
-const LAST_FOR = hours(24);
-const LONGEST_PAUSE = hours(24);
-const WAITED_IN_VAIN_FOR = hours(1);
+const A_DAY = hours(24);
+const AN_HOUR = hours(1);
 
 interface Pause {
   readonly untilNs: bigint;
@@ -33,7 +33,7 @@ export class PassMemory {
 
   /** What could not be removed goes last for a day. */
   notRemoved(id: string): void {
-    this.#last.set(id, this.#now() + LAST_FOR);
+    this.#last.set(id, this.#now() + A_DAY);
   }
 
   removed(id: string): void {
@@ -58,7 +58,7 @@ export class PassMemory {
     const before = this.#pauses.get(device);
     const doubles = before !== undefined && availableBytes >= before.availableBytes;
     const ns = doubles ? before.ns * 2n : BigInt(period);
-    const most = ns < LONGEST_PAUSE ? ns : LONGEST_PAUSE;
+    const most = smaller(ns, A_DAY);
     this.#pauses.set(device, { untilNs: this.#now() + most, ns: most, availableBytes });
   }
 
@@ -75,7 +75,7 @@ export class PassMemory {
   }
 
   waitedInVain(): void {
-    this.#noWaitUntilNs = this.#now() + WAITED_IN_VAIN_FOR;
+    this.#noWaitUntilNs = this.#now() + AN_HOUR;
   }
 
   mayWait(): boolean {

@@ -57,10 +57,14 @@ export async function prepare(
   if (!remembers && parts.images) snapshot = await readPodDirectories(observe.host, snapshot);
   engine.stepDone?.();
   const limits = engine.limits();
+  // From the newest ledger, so that nothing that another loop recorded is lost.
+  const seen = { ledger: memory.current(), snapshot, limits: limits.ledger, parts };
+  const ledger = policy.remember(seen);
+  if (remembers) memory.replace(ledger);
   const { filesystems } = snapshot;
   const facts: Facts = {
     snapshot,
-    ledger: rememberNode(engine, snapshot, request),
+    ledger,
     limits,
     purpose,
     parts,
@@ -72,25 +76,11 @@ export async function prepare(
   };
   const plan = policy.decide(facts);
   engine.stepDone?.();
-  const learn = needsLayers(facts, plan, request)
-    ? await readLayers(engine, facts.ledger, signal)
-    : null;
+  const learn = needsLayers(facts, plan, request) ? await readLayers(engine, ledger, signal) : null;
   if (learn === null) return { ...facts, plan, observer, listedNs };
   if (remembers) memory.replace(learn(memory.current()));
-  const learned = { ...facts, ledger: learn(facts.ledger) };
+  const learned = { ...facts, ledger: learn(ledger) };
   return { ...learned, plan: policy.decide(learned), observer, listedNs };
-}
-
-/** Starts from the newest ledger and stores the result at once, so that nothing recorded by another loop is lost. */
-function rememberNode(
-  { memory, policy, limits }: ReadEngine,
-  snapshot: Snapshot,
-  { parts, remembers }: Pick<PrepareRequest, "parts" | "remembers">,
-): Ledger {
-  const seen = { ledger: memory.current(), snapshot, limits: limits().ledger, parts };
-  const ledger = policy.remember(seen);
-  if (remembers) memory.replace(ledger);
-  return ledger;
 }
 
 /** An observer whose lists of images drop the records of those that they lack. */
@@ -114,10 +104,12 @@ export function seeListed(
 
 /** Detection: one observation, recorded in the ledger, without deciding or removing anything. */
 export async function detect(engine: ReadEngine, signal: AbortSignal): Promise<Seen> {
-  const { memory } = engine;
+  const { memory, policy } = engine;
   const request = { ledger: memory.current(), logs: false };
   const snapshot = await rememberingObserver(engine).observe(request, signal);
-  rememberNode(engine, snapshot, { parts: { containers: "none", images: true }, remembers: true });
+  const parts = { containers: "none", images: true } as const;
+  const limits = engine.limits().ledger;
+  memory.replace(policy.remember({ ledger: memory.current(), snapshot, limits, parts }));
   memory.save();
   return seenOf(snapshot);
 }
