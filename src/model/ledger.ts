@@ -36,16 +36,6 @@ const imageFields = {
 };
 export type ImageRecord = RecordOf<typeof imageFields>;
 
-/** The record of an image that was not seen in use since it was first seen. */
-export const unusedRecord = (
-  of: Pick<ImageRecord, "firstSeenAt" | "firstSeenUptime" | "names" | "sizeBytes">,
-): ImageRecord => ({
-  ageRestartedUptime: null,
-  lastUsedAt: null,
-  lastUsedUptime: null,
-  ...of,
-});
-
 /** A listed container: the next list must include it, and its status is read only once. */
 const containerFields = {
   /** `null`: not read yet. */

@@ -1,12 +1,7 @@
 /** Makes the next ledger from the last one and an observation, by the clock of all ages. */
 
 import { type ContainerId, type ImageId, isBootId, type SandboxId } from "../model/ids.ts";
-import {
-  type ContainerRecord,
-  type ImageRecord,
-  type Ledger,
-  unusedRecord,
-} from "../model/ledger.ts";
+import type { ContainerRecord, ImageRecord, Ledger } from "../model/ledger.ts";
 import type { LedgerLimits } from "../model/limits.ts";
 import type { Clocks, Image, ImageVolumes, Snapshot } from "../model/snapshot.ts";
 import { duration, hours, type Instant, type TotalUptime, totalUptime } from "../model/time.ts";
@@ -40,8 +35,7 @@ export function remember(
     containerRecord(ledger.containers.get(id), snapshot.imageVolumes.get(id)),
   );
   const images = keyed(ledger.images, distinctImages(snapshot.images, "last"), (image) =>
-    imageRecord(image, ledger.images.get(image.id), {
-      seenAt: clocks.wall,
+    recordNow(image, ledger.images.get(image.id) ?? newRecord(image, clocks.wall, now), {
       // Read after the calls, as in the kubelet: an image in use is never older than the pass.
       usedAt: users.has(image.id) ? snapshot.observedAt : null,
       now,
@@ -95,8 +89,9 @@ export function seeImages(
   if (ledger.observedAt === null) return ledger;
   const fresh = listed.filter(({ id }) => !ledger.images.has(id));
   if (fresh.length === 0) return ledger;
-  const seen = { seenAt: at.wall, usedAt: null, now: at.totalUptime };
-  const records = fresh.map((image) => [image.id, imageRecord(image, undefined, seen)] as const);
+  const records = fresh.map(
+    (image) => [image.id, newRecord(image, at.wall, at.totalUptime)] as const,
+  );
   return { ...ledger, images: new Map([...ledger.images, ...records]) };
 }
 
@@ -146,29 +141,35 @@ function graceOf({ ledger, snapshot, limits }: Observation, now: TotalUptime): G
   return left > 0n ? { graceUntil: totalUptime(now + left), graceReason: "boot" } : NO_GRACE;
 }
 
-interface ImageSeen {
-  readonly seenAt: Instant;
-  /** `null`: not in use. */
-  readonly usedAt: Instant | null;
-  readonly now: TotalUptime;
-}
-
-function imageRecord(
+/** The record of an image that was never seen before. */
+export const newRecord = (
   image: Image,
-  before: ImageRecord | undefined,
-  { seenAt, usedAt, now }: ImageSeen,
+  firstSeenAt: Instant,
+  firstSeenUptime: TotalUptime,
+): ImageRecord => ({
+  firstSeenAt,
+  firstSeenUptime,
+  lastUsedAt: null,
+  lastUsedUptime: null,
+  ageRestartedUptime: null,
+  names: namesText(image),
+  sizeBytes: image.sizeBytes,
+});
+
+/** `usedAt`: `null` if it is not in use. */
+function recordNow(
+  image: Image,
+  before: ImageRecord,
+  { usedAt, now }: { readonly usedAt: Instant | null; readonly now: TotalUptime },
 ): ImageRecord {
   const { sizeBytes } = image;
   const names = namesText(image);
-  const first = { firstSeenAt: seenAt, firstSeenUptime: now, names, sizeBytes };
-  const record = before ?? unusedRecord(first);
-  const isSame = record.names === names && record.sizeBytes === sizeBytes;
-  if (usedAt === null && isSame) return record;
+  if (usedAt === null && before.names === names && before.sizeBytes === sizeBytes) return before;
   return {
-    ...record,
+    ...before,
     ...(usedAt !== null && { lastUsedAt: usedAt, lastUsedUptime: now }),
     // It may have been removed and pulled again.
-    ...(record.names !== names && { ageRestartedUptime: now }),
+    ...(before.names !== names && { ageRestartedUptime: now }),
     names,
     sizeBytes,
   };

@@ -238,27 +238,18 @@ export interface StopRule {
   readonly endsIfNothingFreed: boolean;
 }
 
-/** As measured; by the estimates it waits for space first. */
+/** As measured: the strictest target decides. By the estimates it waits for space first. */
 export const measuredStop = ({ targets }: Pick<ImagePlan, "targets">): StopRule => ({
-  verdict: (progress) => verdictOf(targets, progress),
+  verdict: (progress) => {
+    const open = targets.filter((target) => !isReached(target, progress));
+    if (open.length === 0) return "reached";
+    return open.every((target) => isEstimated(target, progress)) ? "estimated" : "go-on";
+  },
   endsOnAgeErrors: false,
   endsIfNothingFreed: true,
 });
 
-/** The strictest target decides; none is reached. */
-export function verdictOf(
-  targets: readonly ImageTarget[],
-  progress: Pick<Progress, "readings" | "storeBytes" | "estimatedBytes">,
-): Verdict {
-  const open = targets.filter((target) => !isReached(target, progress));
-  if (open.length === 0) return "reached";
-  return open.every((target) => isEstimated(target, progress)) ? "estimated" : "go-on";
-}
-
-function isReached(
-  target: ImageTarget,
-  { readings, storeBytes }: Pick<Progress, "readings" | "storeBytes">,
-): boolean {
+function isReached(target: ImageTarget, { readings, storeBytes }: Progress): boolean {
   switch (target.kind) {
     case "available-bytes": {
       const reading = readings.get(target.device);
@@ -276,10 +267,8 @@ function isReached(
 }
 
 /** No estimate tells how many inodes an image takes, and a budget is counted exactly. */
-const isEstimated = (
-  target: ImageTarget,
-  { estimatedBytes }: Pick<Progress, "estimatedBytes">,
-): boolean => target.kind === "available-bytes" && estimatedBytes >= target.wantedBytes;
+const isEstimated = (target: ImageTarget, { estimatedBytes }: Progress): boolean =>
+  target.kind === "available-bytes" && estimatedBytes >= target.wantedBytes;
 
 /** The free blocks at a time, by the monotonic clock. */
 export interface Moment {

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
+import type { ImageTarget } from "../../src/model/plan.ts";
 import type { DiskReading, Filesystem } from "../../src/model/snapshot.ts";
 import { duration } from "../../src/model/time.ts";
 import { breakdownOf } from "../../src/policy/disk.ts";
@@ -16,12 +17,14 @@ import {
   isTelling,
   judgeDisks,
   lacksRoom,
+  measuredStop,
+  type Progress,
   type Removed,
   reserveLackOf,
   roomsOf,
   type Streak,
   streakAfter,
-  verdictOf,
+  type Verdict,
 } from "../../src/policy/space.ts";
 import { layersOf } from "../support/build/layers.ts";
 import {
@@ -221,6 +224,11 @@ test.each([
   const rooms = roomsOf({ runtime: { ...aSnapshot().runtime, name }, filesystems });
   expect(rooms.flatMap(({ roles }) => roles)).toEqual(expected as never);
 });
+
+const verdictOf = (
+  targets: readonly ImageTarget[],
+  progress: Omit<Progress, "sizes" | "isEnd">,
+): Verdict => measuredStop({ targets }).verdict({ sizes: [], isEnd: false, ...progress });
 
 describe("a pass", () => {
   const target = spaceTarget(20n * GIB, 10n * GIB);

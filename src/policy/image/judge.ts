@@ -1,6 +1,6 @@
 /** Judges every image of a snapshot once: its users, its protection, and what blocks all removal. */
 import type { ContainerId, ImageId } from "../../model/ids.ts";
-import { type ImageRecord, type Ledger, unusedRecord } from "../../model/ledger.ts";
+import type { ImageRecord, Ledger } from "../../model/ledger.ts";
 import type { ImageCandidate } from "../../model/plan.ts";
 import type { ImageKeepReason, RemovalBlock } from "../../model/reason.ts";
 import type { Image, KeepProblem, Snapshot } from "../../model/snapshot.ts";
@@ -10,6 +10,7 @@ import { startingPods } from "../creations.ts";
 import type { Facts } from "../facts.ts";
 import { compileKeepRules } from "../keep/keep.ts";
 import { layersOf } from "../layers.ts";
+import { newRecord } from "../remember.ts";
 import { isByName, selectedImages, selectionOf } from "../selection.ts";
 import { lacksRoom, roomsOf } from "../space.ts";
 import { type ProtectionContext, protectionOf, sandboxNames } from "./protect.ts";
@@ -65,13 +66,7 @@ export function judgeImages(
 
 /** An image without a record is new. */
 const recordOf = ({ snapshot, ledger }: Facts, image: Image): ImageRecord =>
-  ledger.images.get(image.id) ??
-  unusedRecord({
-    firstSeenAt: snapshot.clocks.wall,
-    firstSeenUptime: ledger.totalUptime,
-    names: namesText(image),
-    sizeBytes: image.sizeBytes,
-  });
+  ledger.images.get(image.id) ?? newRecord(image, snapshot.clocks.wall, ledger.totalUptime);
 
 /** Why a candidate is kept after all; `null`: it may be removed. `gone`: what the pass has removed since the lists. */
 export type Recheck = (

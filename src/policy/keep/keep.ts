@@ -1,6 +1,6 @@
 /** Keep rules: the text of a keep file, its patterns, and the images that they match. */
 
-import type { Image, KeepProblem, KeepRule } from "../../model/snapshot.ts";
+import type { Image, KeepProblem, KeepRule, KeepRules } from "../../model/snapshot.ts";
 import { withoutBlanks } from "../../model/values.ts";
 import {
   type ImageName,
@@ -65,15 +65,11 @@ export const unmatchedKeepRules = (
     .filter(([, kept]) => kept.length === 0)
     .map(([rule]) => rule);
 
-/** A keep file: one pattern per line, `#` comments. Image lists printed by installers are valid. */
-export interface KeepFile {
-  readonly rules: readonly KeepRule[];
-  /** If not empty, no image may be removed. */
-  readonly problems: readonly KeepProblem[];
-}
-
-/** `source` is the file's path; rules and problems include it with their line. Never throws. */
-export function parseKeepFile(text: string, source: string): KeepFile {
+/**
+ * A keep file: one pattern per line, `#` comments. Image lists printed by installers are valid. `source` is the file's path;
+ * rules and problems include it with their line. Never throws.
+ */
+export function parseKeepFile(text: string, source: string): KeepRules {
   if (text === "")
     return damaged(source, "the file is empty: write its patterns, or remove the file");
   if (!text.endsWith("\n"))
@@ -102,7 +98,7 @@ export function parseKeepFile(text: string, source: string): KeepFile {
   return { rules, problems };
 }
 
-const damaged = (source: string, message: string): KeepFile => ({
+const damaged = (source: string, message: string): KeepRules => ({
   rules: [],
   problems: [{ source, message }],
 });
