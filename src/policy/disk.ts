@@ -7,7 +7,7 @@ import type { Filesystem, Snapshot } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
 import { atLeastZero, compared, smaller } from "../model/values.ts";
 import type { Ranked } from "./image/rank.ts";
-import { distinctImages, repositoryOfNames } from "./image/reference.ts";
+import { distinctImages, repositoryOfImage } from "./image/reference.ts";
 import type { Layers } from "./layers.ts";
 
 /** What the runtime reports for images on a filesystem; `null`: nothing, or an implausible figure. */
@@ -94,7 +94,7 @@ export function imageUsage(facts: ImageUsageFacts): ImageUsage {
   return {
     total: shareOf(null, subjects, facts),
     byState: by((subject) => (isRemovable(subject) ? "removable" : subject.reason.kind)),
-    byRepository: by(repositoryOf),
+    byRepository: by(({ image }) => repositoryOfImage(image)),
   };
 }
 
@@ -106,9 +106,6 @@ const subjectsOf = ({ candidates, kept }: ImageUsageFacts["plan"]): readonly Sub
   ...candidates.map((one) => ({ ...one, reason: { kind: "no-trigger" as const } })),
   ...kept,
 ];
-
-const repositoryOf = ({ image }: Subject): string | null =>
-  repositoryOfNames([...image.repoTags, ...image.repoDigests]);
 
 /** Images that only a missing trigger, or a condition of the whole pass, keeps are removable. */
 const isRemovable = ({ reason: { kind } }: Subject): boolean =>

@@ -87,15 +87,10 @@ export function repositoryOf(text: string): string | null {
 }
 
 /** The repository of an image's first tag, else of its first digest; `null` if it has neither. */
-export function repositoryOfNames(names: readonly string[]): string | null {
-  const isDigest = (name: string): boolean => name.includes("@");
-  const sorted = names.toSorted();
-  for (const name of [...sorted.filter((it) => !isDigest(it)), ...sorted]) {
-    const repository = repositoryOf(name);
-    if (repository !== null) return repository;
-  }
-  return null;
-}
+export const repositoryOfImage = ({ repoTags, repoDigests }: Image): string | null =>
+  [...repoTags.toSorted(), ...repoDigests.toSorted()]
+    .map(repositoryOf)
+    .find((repository) => repository !== null) ?? null;
 
 /** Whether a repository is the name that containerd invents for an image imported with digests: `import-2026-01-31`. */
 export const isImportName = (repository: string): boolean =>
@@ -239,22 +234,16 @@ const tagForm = (repository: string, tag: string | null): string =>
 
 const endOf = (repository: string): string => repository.slice(repository.lastIndexOf("/") + 1);
 
-export interface Doubt {
-  /** The runtime could not say whether it has such an image; otherwise it has none with the full name. */
-  readonly failed: boolean;
-  /** The reference may be the beginning of an ID, because its author talked to the runtime directly. */
-  readonly mayBeId: boolean;
-}
-
 /**
  * Images that a reference may match, if neither the list nor the runtime resolves it. Runtimes complete a short name in
  * their own way (CRI-O by aliases and search registries), so it may mean every image with its tag whose repository ends
- * with it; if the runtime could not say, with any tag.
+ * with it; if the runtime could not say (`failed`), with any tag. `mayBeId`: it may be the beginning of an ID, because its
+ * author talked to the runtime directly.
  */
 export function possibleImages(
   images: readonly Image[],
   text: string,
-  { failed, mayBeId }: Doubt,
+  { failed, mayBeId }: { readonly failed: boolean; readonly mayBeId: boolean },
 ): ReadonlySet<ImageId> {
   const found = new Set<ImageId>();
   const reference = parseReference(text);

@@ -27,14 +27,8 @@ export function compileKeepRules(given: readonly KeepRule[]): CompiledKeepRules 
   return { rules, problems };
 }
 
-export interface KeepMatch {
-  readonly rule: KeepRule;
-  /** The tag, digest or ID that matched. */
-  readonly name: string;
-}
-
-/** The first rule that matches the image; `null` if none does. */
-export function matchKeepRules({ rules }: CompiledKeepRules, image: Image): KeepMatch | null {
+/** The first rule that matches the image, and the tag, digest or ID that it matches; `null` if none does. */
+export function matchKeepRules({ rules }: CompiledKeepRules, image: Image) {
   const names = imageNames(image);
   for (const { rule, pattern } of rules) {
     const name = matchPattern(pattern, names);

@@ -3,9 +3,10 @@ import { expect, test } from "bun:test";
 import {
   isImportName,
   parseReference,
-  repositoryOfNames,
+  repositoryOfImage,
   splitReference,
 } from "../../../src/policy/image/reference.ts";
+import { anImage } from "../../support/build/values.ts";
 
 const HEX = "a1".repeat(32);
 
@@ -56,9 +57,11 @@ test("a text is split at its first @ and at its last colon, unless that is part 
 
 test("the repository of several names is that of the first tag, or of the first digest where there is none", () => {
   const digests = [`b.example/d@sha256:${HEX}`, `a.example/d@sha256:${HEX}`];
-  expect(repositoryOfNames([...digests, "d.example/t:v1", "c.example/t:v1"])).toBe("c.example/t");
-  expect(repositoryOfNames([...digests, "<none>:<none>"])).toBe("a.example/d");
-  expect(repositoryOfNames(["<none>:<none>"])).toBeNull();
+  const of = (repoDigests: readonly string[], ...repoTags: readonly string[]) =>
+    repositoryOfImage(anImage("a", { repoTags, repoDigests }));
+  expect(of(digests, "d.example/t:v1", "c.example/t:v1")).toBe("c.example/t");
+  expect(of(digests, "<none>:<none>")).toBe("a.example/d");
+  expect(of([], "<none>:<none>")).toBeNull();
 });
 
 test("an invalid reference is rejected", () => {
