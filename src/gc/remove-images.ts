@@ -297,12 +297,8 @@ class ImageRemovals {
       passes.gaveNothing(device, readings.get(device)?.availableBytes ?? 0n, imageGcPeriod);
     const { removals, estimatedBytes, since } = streak;
     const gainedBytes = waited.freeBytes - since.freeBytes;
-    this.#nothingFreed = {
-      filesystem: stores[0]?.path ?? "",
-      removals,
-      estimatedBytes,
-      gainedBytes,
-    };
+    const filesystem = stores[0]?.path ?? "";
+    this.#nothingFreed = { filesystem, removals, estimatedBytes, gainedBytes };
     return "nothing-freed";
   }
 

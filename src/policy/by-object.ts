@@ -54,11 +54,3 @@ export function sameOr<K, V>(
   for (const [key, value] of after) if (before.get(key) !== value) return after;
   return before;
 }
-
-/** Entries of items with distinct IDs; `before` if it has the same. */
-export const keyed = <Item extends { readonly id: unknown }, V>(
-  before: ReadonlyMap<Item["id"], V>,
-  items: readonly Item[],
-  valueOf: (item: Item) => V,
-): ReadonlyMap<Item["id"], V> =>
-  sameOr(before, new Map(items.map((item) => [item.id, valueOf(item)])));

@@ -6,7 +6,7 @@ import type { LedgerLimits } from "../model/limits.ts";
 import type { Clocks, Image, ImageVolumes, Snapshot } from "../model/snapshot.ts";
 import { duration, hours, type Instant, type TotalUptime, totalUptime } from "../model/time.ts";
 import { atLeastZero, larger, smaller } from "../model/values.ts";
-import { keyed } from "./by-object.ts";
+import { sameOr } from "./by-object.ts";
 import { listedOwners, type Owner, rememberPods } from "./container/pods.ts";
 import type { Parts } from "./facts.ts";
 import { distinctImages, namesText } from "./image/reference.ts";
@@ -31,16 +31,17 @@ export function remember(
   const now = ageNow(observation.ledger, clocks);
   const ledger = forgetUnlisted(observation.ledger, snapshot.images);
   const { users } = usageOf(snapshot);
-  const containers = keyed(ledger.containers, snapshot.containers, ({ id }) =>
-    containerRecord(ledger.containers.get(id), snapshot.imageVolumes.get(id)),
+  const containers = snapshot.containers.map(
+    ({ id }) =>
+      [id, containerRecord(ledger.containers.get(id), snapshot.imageVolumes.get(id))] as const,
   );
-  const images = keyed(ledger.images, distinctImages(snapshot.images, "last"), (image) =>
-    recordNow(image, ledger.images.get(image.id) ?? newRecord(image, clocks.wall, now), {
-      // Read after the calls, as in the kubelet: an image in use is never older than the pass.
-      usedAt: users.has(image.id) ? snapshot.observedAt : null,
-      now,
-    }),
-  );
+  const records = distinctImages(snapshot.images, "last").map((image) => {
+    const before = ledger.images.get(image.id) ?? newRecord(image, clocks.wall, now);
+    // Read after the calls, as in the kubelet: an image in use is never older than the pass.
+    const usedAt = users.has(image.id) ? snapshot.observedAt : null;
+    return [image.id, recordNow(image, before, { usedAt, now })] as const;
+  });
+  const images = sameOr(ledger.images, new Map(records));
   const view = { ...snapshot, totalUptime: now, limits };
   return {
     ...graceOf({ ...observation, ledger }, now),
@@ -55,7 +56,7 @@ export function remember(
     ageRestartDue: false,
     sandboxes: snapshot.sandboxes.map(({ id }) => id).toSorted(),
     images,
-    containers,
+    containers: sameOr(ledger.containers, new Map(containers)),
     // Only passes that also read the log directories judge pods.
     pods: parts.containers === "none" ? ledger.pods : rememberPods(ledger.pods, view, owners),
     // Layers are read apart from observations.

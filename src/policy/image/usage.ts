@@ -31,15 +31,16 @@ export interface Usage {
   readonly unknown: readonly Unknown[];
 }
 
-const NONE: ReadonlySet<ContainerId> = new Set();
-
 /**
  * Determines use. Containers count in every state. A reference that the runtime does not know uses only what it could
  * mean. If its resolution failed, or was never requested, usage is unknown, unless only a pod names it: anybody may
  * write that, so it uses what it could mean. Containers in `without` do not count: a plan judges images as if the
  * containers that it removes first were removed.
  */
-export const usageOf = (facts: UsageFacts, without: ReadonlySet<ContainerId> = NONE): Usage => {
+export const usageOf = (
+  facts: UsageFacts,
+  without: ReadonlySet<ContainerId> = new Set(),
+): Usage => {
   const { containers, imageVolumes, images, resolutions } = facts;
   const parts = { containers, imageVolumes, images, resolutions };
   const hasVolumes = mountsImages(facts.runtime);
@@ -53,7 +54,7 @@ interface UsageParts extends Omit<UsageFacts, "runtime" | "pods"> {
 }
 
 /** The same lists are judged for the ledger and for the plan, and by the next pass if nothing changed. */
-const wholeUsage = byParts((parts: UsageParts): Usage => findUsage(parts, NONE));
+const wholeUsage = byParts((parts: UsageParts): Usage => findUsage(parts, new Set()));
 
 function findUsage(parts: UsageParts, without: ReadonlySet<ContainerId>): Usage {
   const users = new Map<ImageId, ImageUser[]>();
