@@ -41,27 +41,29 @@ export function decideImages(facts: Facts, before: GoneBefore): ImagePlan {
   const due = agedImages(facts, judgement);
   const aged = demand.isStorePaused ? new Set<ImageId>() : due;
   const isIdle = demand.targets.length === 0 && aged.size === 0;
-  const isTriggered = demand.triggers.length > 0 || due.size > 0;
+  const { disks, triggers } = demand;
+  // An invalid disk has no targets, but might have triggered.
+  const isTriggered = triggers.length > 0 || due.size > 0 || disks.blocks.length > 0;
   const blocks = [
     ...judgement.blocks,
-    ...demand.disks.blocks,
+    ...disks.blocks,
     ...(isIdle && isTriggered ? demand.outOfReach : []),
   ];
   const pressure = { filesystems: snapshot.filesystems, limits: facts.limits.pressure };
   const plan = {
     purpose: purpose.kind,
     now: snapshot.clocks.wall,
-    triggers: [...(due.size > 0 ? [AGE] : []), ...demand.triggers],
+    triggers: [...(due.size > 0 ? [AGE] : []), ...triggers],
     targets: demand.targets,
     blocks,
     futility: demand.futility,
-    usage: demand.disks.usage.map((usage) => ({
+    usage: disks.usage.map((usage) => ({
       ...usage,
       evictions: evictionMarks(usage.filesystem, pressure),
     })),
     notes: notesOf(facts, demand, isIdle),
   };
-  const choose = once(() => choiceOf({ facts, judgement, demand, aged, blocks }));
+  const choose = once(() => choiceOf({ facts, judgement, demand, aged, isTriggered, blocks }));
   if (isIdle)
     return {
       ...plan,
@@ -95,6 +97,7 @@ interface Choosing {
   readonly judgement: Judgement;
   readonly demand: RemovalDemand;
   readonly aged: ReadonlySet<ImageId>;
+  readonly isTriggered: boolean;
   readonly blocks: readonly RemovalBlock[];
 }
 
@@ -188,17 +191,10 @@ function basesAfterTheirImages<Subject extends Ranked>(
     .map(({ subject }) => subject);
 }
 
-function unprotectedReason({ demand, aged, blocks }: Choosing): ImageKeepReason {
-  const [first] = blocks;
-  // These take the targets away.
-  const isOfDisk = blocks.some(({ kind }) =>
-    ["invalid-capacity", "futile", "nothing-freed"].includes(kind),
-  );
-  const isTriggered = demand.targets.length > 0 || aged.size > 0 || isOfDisk;
-  return first === undefined || !isTriggered
+const unprotectedReason = ({ isTriggered, blocks: [first] }: Choosing): ImageKeepReason =>
+  first === undefined || !isTriggered
     ? { kind: "no-trigger" }
     : { kind: "blocked", block: first.kind };
-}
 
 function notesOf(facts: Facts, demand: RemovalDemand, isIdle: boolean): readonly PlanNote[] {
   const isPeriodic = facts.purpose.kind === "periodic";
