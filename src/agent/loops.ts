@@ -2,7 +2,6 @@
 
 import type { Config } from "../config/config.ts";
 import type { Turn } from "../engine/owner.ts";
-import type { Seen } from "../gc/journal.ts";
 import { failureOf, isCutOff } from "../gc/pass-warnings.ts";
 import { type PassRequest, runPass } from "../gc/pass.ts";
 import type { Engine } from "../gc/ports.ts";
@@ -12,7 +11,7 @@ import type { Limits } from "../model/limits.ts";
 import type { EventReason, LoopName, LoopStatus, Pass } from "../model/pass.ts";
 import type { PodSourceState } from "../model/plan.ts";
 import type { RemovalBlock } from "../model/reason.ts";
-import type { MeasuredFilesystem } from "../model/reports.ts";
+import type { MeasuredFilesystem, Seen } from "../model/reports.ts";
 import { type Instant, instantFromMs, instantToMs } from "../model/time.ts";
 import type { LockWait } from "../node/lock.ts";
 import { noPressure, type PressureVerdict } from "../policy/pressure/thresholds.ts";

@@ -15,21 +15,11 @@ import {
   removedId,
 } from "../model/pass.ts";
 import type { Level, Timer } from "../model/ports.ts";
-import type { Filesystem, RuntimeInfo } from "../model/snapshot.ts";
-import { duration, type Instant } from "../model/time.ts";
+import type { Seen } from "../model/reports.ts";
+import { duration } from "../model/time.ts";
 import { unmatchedWords } from "../report/keep.ts";
 import { containerPassWords, imagePassWords, itemName, resultWords } from "../report/pass-words.ts";
 import { humanDuration } from "../report/words.ts";
-
-/** What a pass saw of the node, for status and metrics. */
-export interface Seen {
-  readonly runtime: RuntimeInfo;
-  readonly filesystems: readonly Filesystem[];
-  readonly deadContainers: number;
-  /** Keep patterns that match no image. */
-  readonly unmatchedKeepRules: readonly string[];
-  readonly observedAt: Instant;
-}
 
 /** Nothing here throws or waits for a disk. `isNews`: it says something else than the last of its kind. */
 export interface Listener {

@@ -52,19 +52,29 @@ function troubleOf(plan: ImagePlan, outcome: ImageOutcome): Told | null {
   return shortfall === null ? null : ["FreeDiskSpaceFailed", withFilled(shortfall, plan)];
 }
 
+/** What a pass frees too little of: three conditions, of which one may last while another begins. */
+export function shortageOf(
+  { targets }: ImagePlan,
+  { wantedBytes }: ImageOutcome,
+): "inodes" | "budget" | "bytes" {
+  if (wantedBytes === null) return "inodes";
+  // If a disk triggers too, it matters more to an operator.
+  return targets.some(({ kind }) => kind === "available-bytes") ? "bytes" : "budget";
+}
+
 /** Every candidate was tried, none failed, and a target in bytes or inodes is not reached; else `null`. */
 function shortfallWords(plan: ImagePlan, outcome: ImageOutcome): string | null {
-  const { end, items, wantedBytes } = outcome;
+  const { end, items } = outcome;
   const { targets } = plan;
   if (end !== "candidates-exhausted" || items.some(({ result }) => result.kind === "failed"))
     return null;
-  if (wantedBytes === null)
+  const shortage = shortageOf(plan, outcome);
+  if (shortage === "inodes")
     return targets.some(({ kind }) => kind === "free-inodes")
       ? "Cannot free enough inodes: no candidates left"
       : null;
   const budget = targets.find((target) => target.kind === "store-bytes");
-  // If a disk triggers too, it matters more to an operator.
-  return budget !== undefined && !targets.some(({ kind }) => kind === "available-bytes")
+  return budget !== undefined && shortage === "budget"
     ? budgetShortfallWords(budget, outcome)
     : freeDiskSpaceFailedWords(outcome, youngWords(plan));
 }

@@ -12,6 +12,7 @@ import {
 } from "../model/pass.ts";
 import type { ImageTarget, Plan, Purpose } from "../model/plan.ts";
 import type { RemovalBlock } from "../model/reason.ts";
+import type { Seen } from "../model/reports.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { duration, type Instant, plus, toRfc3339 } from "../model/time.ts";
 import type { Parts } from "../policy/facts.ts";
@@ -19,9 +20,8 @@ import { forgetRemoved } from "../policy/remember.ts";
 import { PASS_ENDS } from "../report/pass-words.ts";
 import { impatient } from "./calls.ts";
 import { freshNode, untilStarted } from "./fresh-lists.ts";
-import type { Seen } from "./journal.ts";
 import { unmeasuredIn } from "./observe.ts";
-import { imageEvents } from "./pass-warnings.ts";
+import { imageEvents, shortageOf } from "./pass-warnings.ts";
 import type { Engine } from "./ports.ts";
 import { type Begun, prepare, type Prepared, seenOf } from "./prepare.ts";
 import { noContainers, removeContainers } from "./remove-containers.ts";
@@ -240,8 +240,11 @@ class RunningPass {
     const key = `${purpose.kind}/images`;
     // A pass that failed or was ended does not show that its condition is over.
     if (PASS_ENDS[this.#images.end].isRelieved === true) journal.ends(key);
+    const short = shortageOf(images, this.#images);
     const news = imageEvents(images, this.#images, { id: this.#id, now }).filter(
-      ({ reason }) => reason === "GhostImage" || journal.isNews(key, reason),
+      ({ reason }) =>
+        reason === "GhostImage" ||
+        journal.isNews(reason === "FreeDiskSpaceFailed" ? `${key}/${short}` : key, reason),
     );
     for (const event of news) journal.event(event);
     return news;

@@ -3,6 +3,7 @@
 import type { ImageId } from "../model/ids.ts";
 import type { ImageConfig, Ledger } from "../model/ledger.ts";
 import type { Plan } from "../model/plan.ts";
+import type { Seen } from "../model/reports.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { duration } from "../model/time.ts";
 import type { Facts } from "../policy/facts.ts";
@@ -12,7 +13,6 @@ import { metTargets } from "../policy/pressure/thresholds.ts";
 import { ageNow, forgetUnlisted, seeImages } from "../policy/remember.ts";
 import { isByName } from "../policy/selection.ts";
 import { askAll } from "./calls.ts";
-import type { Seen } from "./journal.ts";
 import { Observer, readPodDirectories } from "./observe.ts";
 import type { ReadEngine } from "./ports.ts";
 

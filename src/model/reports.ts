@@ -1,7 +1,7 @@
-/** What reports alone show: disk usage by layers. */
+/** What reports and status show of a node. */
 
 import type { ContainerId } from "./ids.ts";
-import type { Filesystem } from "./snapshot.ts";
+import type { Filesystem, RuntimeInfo } from "./snapshot.ts";
 import type { Instant } from "./time.ts";
 
 /** The disk usage of a directory on its filesystem. */
@@ -49,4 +49,14 @@ export interface ImageUsage {
   /** Named by `ImageState`. */
   readonly byState: readonly ImageShare[];
   readonly byRepository: readonly ImageShare[];
+}
+
+/** What a pass saw of the node, for status and metrics. */
+export interface Seen {
+  readonly runtime: RuntimeInfo;
+  readonly filesystems: readonly Filesystem[];
+  readonly deadContainers: number;
+  /** Keep patterns that match no image. */
+  readonly unmatchedKeepRules: readonly string[];
+  readonly observedAt: Instant;
 }

@@ -419,6 +419,20 @@ describe("events of passes", () => {
     ]);
   });
 
+  test("too large a store and too little space are events of their own, each once", async () => {
+    const fake = aNode({ limits: withLimits({ storeBudgetBytes: 1n }) });
+    const { images, ledger } = fake.world;
+    for (const availableBytes of [60n * GIB, GIB, 60n * GIB, GIB]) {
+      Object.assign(fake.world, { images, filesystem: aFilesystem({ availableBytes }) });
+      fake.engine.memory.replace(ledger);
+      await run(fake);
+    }
+    expect(fake.events.map(({ message }) => message.slice(0, 11))).toEqual([
+      "Images take",
+      "The image f",
+    ]);
+  });
+
   test("a root directory that cannot be measured fails the pass, which has removed what it should", async () => {
     const fake = aNode();
     const unmeasured = "cannot measure the filesystem of /var/lib/kubelet";

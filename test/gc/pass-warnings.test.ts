@@ -1,7 +1,7 @@
 // What a pass that failed says of why, and which shortfall is told.
 import { expect, test } from "bun:test";
 
-import { blocksOf, failureOf, imageEvents } from "../../src/gc/pass-warnings.ts";
+import { blocksOf, failureOf, imageEvents, shortageOf } from "../../src/gc/pass-warnings.ts";
 import type { Pass } from "../../src/model/pass.ts";
 import type { ImageTarget } from "../../src/model/plan.ts";
 import type { RemovalBlock } from "../../src/model/reason.ts";
@@ -200,6 +200,7 @@ test("a pass that frees too few inodes reports it", () => {
   const told = (targets: readonly ImageTarget[]) =>
     imageEvents(imagePlan({ targets, futility: [] }), outcome, about).map(({ message }) => message);
   expect(told([inodes])).toEqual([expect.stringContaining("Cannot free enough inodes")]);
+  expect(shortageOf(imagePlan({ targets: [inodes] }), outcome)).toBe("inodes");
   expect(told([])).toEqual([]);
 });
 
