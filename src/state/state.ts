@@ -17,6 +17,8 @@ const RECORDS_MAX = 20_000;
 const RETRY_MS = 10_000;
 const OPEN_MS = 2_000;
 const PAUSE_MS = 250;
+/** For a write under way: longer than that, its disk hangs. */
+const HANG_MS = 60_000;
 
 /** Nothing here throws or rejects. */
 export class State implements LedgerMemory {
@@ -85,12 +87,16 @@ export class State implements LedgerMemory {
     return this.#failure;
   }
 
-  /** Tries to write all, again for `patienceMs` while removals are not recorded. Returns the number of these. */
+  /**
+   * Tries to write all, again for `patienceMs` while removals are not recorded, and waits up to a minute for a write that
+   * hangs. Returns the number of removals without a record.
+   */
   async flush(patienceMs: number): Promise<number> {
     const endMs = performance.now() + patienceMs;
     for (;;) {
       this.#start();
-      await Promise.all([this.#appending, this.#saving]);
+      const written = Promise.all([this.#appending, this.#saving]);
+      await Promise.race([written, Bun.sleep(HANG_MS)]);
       if (this.#unrecorded === 0 || performance.now() > endMs) return this.#unrecorded;
       await Bun.sleep(PAUSE_MS);
     }
