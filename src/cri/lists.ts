@@ -200,25 +200,20 @@ async function splitSandboxes(ask: Ask<SandboxMessage, Sandbox>): Promise<readon
 }
 
 /** Of items met twice, the later one counts. */
-function latestOfEach<Item extends { readonly id: string }>(
+const latestOfEach = <Item extends { readonly id: string }>(
   items: readonly Item[],
-): readonly Item[] {
-  const latest = byId(items);
-  return latest.size === items.length ? items : [...latest.values()];
-}
+): readonly Item[] => [...byId(items).values()];
 
 /** A container's image never changes, so of two different ones either may be in use. */
 function latestContainers(containers: readonly Container[]): readonly Container[] {
-  const latest = latestOfEach(containers);
-  if (latest === containers) return latest;
-  const counted = byId(latest);
+  const latest = byId(containers);
   for (const { id, imageName, imageRef, imageId } of containers) {
-    const later = counted.get(id);
+    const later = latest.get(id);
     if (later?.imageId !== imageId || later.imageRef !== imageRef || later.imageName !== imageName)
       throw new RuntimeError(
         "malformed",
         `cannot list the containers: ${id} is listed twice, with different images, so crigc ignores the list; report this with the runtime's version`,
       );
   }
-  return latest;
+  return [...latest.values()];
 }

@@ -21,7 +21,7 @@ import {
   uint32,
   uint64,
 } from "./codec.ts";
-import { readSchema, type Schema } from "./schema.ts" with { type: "macro" };
+import { readSchema } from "./schema.ts" with { type: "macro" };
 
 export interface Method<Request, Answer> {
   /** As CRI names it. */
@@ -39,7 +39,7 @@ export interface Method<Request, Answer> {
 
 export type AnyMethod = Omit<Method<unknown, unknown>, "encode" | "answer">;
 
-const { messages, methods: declared }: Schema = readSchema();
+const { messages, methods: declared } = readSchema();
 
 const writers = once(() => fromJSON({ nested: messages }, { keepCase: true }));
 

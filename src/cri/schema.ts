@@ -4,27 +4,13 @@ import { join } from "node:path";
 
 import protobuf from "protobufjs";
 
-export interface Schema {
-  /** The messages of requests, in the JSON of protobufjs, which `@grpc/proto-loader` reads. */
-  readonly messages: Readonly<Record<string, protobuf.IType>>;
-  readonly methods: Readonly<
-    Record<
-      string,
-      {
-        /** The HTTP/2 path: `/runtime.v1.ImageService/ListImages`. */
-        readonly path: string;
-        /** The name of its message. */
-        readonly request: string;
-        /** The response is any number of messages. */
-        readonly isStream: boolean;
-      }
-    >
-  >;
-}
-
 const PACKAGE = "runtime.v1";
 
-export function readSchema(): Schema {
+/**
+ * `messages`: of requests, in the JSON of protobufjs, which `@grpc/proto-loader` reads. `methods`: each with its HTTP/2 path
+ * (`/runtime.v1.ImageService/ListImages`), the name of its request, and whether its response is any number of messages.
+ */
+export function readSchema() {
   const file = join(import.meta.dir, "../../proto/runtime-v1.proto");
   const { root } = protobuf.parse(readFileSync(file, "utf8"), { keepCase: true });
   root.resolveAll();

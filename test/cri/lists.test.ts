@@ -198,19 +198,20 @@ describe("a list in parts of a changing node", () => {
   );
 
   test.each(moves)("includes a container that %s at any time", async (_, [start, ...changes]) => {
+    await using connection = await limited(100, 10, 15_000);
+    const { fake, runtime, signal } = connection;
     for (const schedule of schedules) {
-      await using connection = await limited(100, 10, 15_000);
-      const { fake, runtime, signal } = connection;
       const moving = { id: hexId("moving"), sandboxId: hexId("sandbox 0"), image: "a:1" };
       fake.node.addContainer({ ...moving, state: start ?? "running" });
       let part = -2;
-      fake.before("ListContainers", () => {
+      const lift = fake.before("ListContainers", () => {
         part += 1;
         for (const [index, state] of changes.entries())
           if (state !== undefined && schedule[index] === part)
             fake.node.setContainerState(moving.id, state);
       });
       const found = await runtime.reader.listContainers(signal);
+      lift();
       expect([schedule, found.filter(({ id }) => id === moving.id).length]).toEqual([schedule, 1]);
     }
   });
