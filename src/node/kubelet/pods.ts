@@ -8,7 +8,6 @@ import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 
 import { distributions } from "../../cri/runtimes.ts";
-import { messageOf } from "../../model/errors.ts";
 import { type PodUid, podUid } from "../../model/ids.ts";
 import type { PodDirectory, PodReading, PodSource } from "../../model/snapshot.ts";
 import { type Instant, instant } from "../../model/time.ts";
@@ -23,27 +22,17 @@ export interface PodSourceOptions {
   readonly nodeRoot?: string;
 }
 
-/** Never rejects: a failing source is a reading of kind `failed`. Decided each time, because kubelets come and go. */
+/**
+ * `auto`: the kubelet's directory if there is one; the runtime only if nothing suggests a kubelet. Never rejects: a failing
+ * source is a reading of kind `failed`. Decided each time, because kubelets come and go.
+ */
 export async function readPods(options: PodSourceOptions): Promise<PodReading> {
-  const chosen = options.source === "auto" ? automatic(options) : options.source;
-  if (typeof chosen !== "string") return chosen;
-  if (chosen === "none") return { kind: "none", why: "as configured" };
-  if (chosen === "cri") return { kind: "ready", source: "cri", pods: [] };
-  try {
-    return { kind: "ready", source: chosen, pods: await directoryPods(options.rootDirectory) };
-  } catch (error) {
-    return { kind: "failed", source: chosen, message: messageOf(error) };
-  }
-}
-
-/** The kubelet's directory if there is one; the runtime only if nothing suggests a kubelet. */
-function automatic({
-  rootDirectory,
-  nodeRoot = "/",
-}: PodSourceOptions): "kubelet-dir" | "cri" | PodReading {
-  if (hasPods(rootDirectory)) return "kubelet-dir";
-  const sign = kubeletSign(rootDirectory, nodeRoot);
-  if (sign === null) return "cri";
+  const { source, rootDirectory, nodeRoot } = options;
+  if (source === "none") return { kind: "none", why: "as configured" };
+  if (source === "kubelet-dir" || (source === "auto" && hasPods(rootDirectory)))
+    return directoryPods(rootDirectory);
+  const sign = source === "auto" ? kubeletSign(rootDirectory, nodeRoot) : null;
+  if (sign === null) return { kind: "ready", source: "cri", pods: [] };
   const why = `${sign} suggests a kubelet, but ${podsOf(rootDirectory)} does not exist; set --root-dir or --pod-source`;
   return { kind: "none", why };
 }
@@ -70,13 +59,17 @@ export const isBesideKubelet = (configured: string | null): boolean =>
  * Each entry of `ROOT/pods` is named by a UID. Any plain name counts as one, because an extra name only keeps
  * something, and a missing one would delete it; names that cannot be a UID (`lost+found`, a hidden file) do not count.
  */
-export async function directoryPods(rootDirectory: string): Promise<readonly PodUid[]> {
+async function directoryPods(rootDirectory: string): Promise<PodReading> {
   const path = podsOf(rootDirectory);
-  const names = await readdir(path).catch((error: unknown) => {
+  const source = "kubelet-dir";
+  try {
+    const names = await readdir(path);
+    return { kind: "ready", source, pods: names.filter(isPlainName).map(podUid) };
+  } catch (error) {
+    const what = `cannot read the pods of the kubelet from ${path}`;
     const advice = "; set --root-dir to the kubelet's directory, or choose another --pod-source";
-    throw hostError("read", error, `cannot read the pods of the kubelet from ${path}`, advice);
-  });
-  return names.filter(isPlainName).map(podUid);
+    return { kind: "failed", source, message: hostError("read", error, what, advice).message };
+  }
 }
 
 /** Whether the kubelet still has a directory of this pod. */
