@@ -93,7 +93,7 @@ const FAULTS: Readonly<Partial<Record<RemovalBlock["kind"], number>>> = {
   "invalid-capacity": exit.runtime,
 };
 
-/** Whether a target was not reached; a stopped pass did not reach it. */
+/** Whether a target was not reached. A dry run is judged by its plan; a stopped pass did not reach it. */
 function missedTarget({ images, containers, plan }: Pass): boolean {
   if (containers?.end === "stopped" || images?.end === "stopped") return true;
   if (containers?.end === "blocked" && plan.containers !== null && isHeldBack(plan.containers))
@@ -105,11 +105,17 @@ function missedTarget({ images, containers, plan }: Pass): boolean {
   return code === "plan" ? isMissing(images.end, plan.images) : code === exit.shortfall;
 }
 
-function isMissing(end: ImageEnd, { triggers, targets, kept }: ImagePlan): boolean {
-  if (end === "blocked") return triggers.length > 0;
-  return (
+function isMissing(end: ImageEnd, plan: ImagePlan): boolean {
+  const { triggers, targets, candidates, kept, blocks, notes } = plan;
+  const isShort =
     targets.some((target) => target.kind !== "everything") ||
-    kept.some(({ reason }) => reason.kind === "too-young")
+    kept.some(({ reason }) => reason.kind === "too-young");
+  if (end === "candidates-exhausted") return isShort;
+  if (end === "blocked") return triggers.length > 0;
+  const removesNothing = triggers.length > 0 && candidates.length === 0;
+  return (
+    notes.some(({ kind }) => kind === "out-of-reach") ||
+    (removesNothing && (blocks.length > 0 || isShort))
   );
 }
 

@@ -316,7 +316,7 @@ export const PASS_ENDS: Readonly<Record<End, EndFacts>> = {
     isFailure: true,
   },
   stopped: { words: "stopped on request", outcome: "stopped", exit: 4 },
-  "dry-run": { words: "dry run, nothing removed", outcome: "dry-run", exit: 0 },
+  "dry-run": { words: "dry run, nothing removed", outcome: "dry-run", exit: "plan" },
 };
 
 /** An end of a later version is in the history, but not in the table. */

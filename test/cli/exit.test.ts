@@ -47,6 +47,18 @@ test("a pass without a candidate left exits 4 if a target is missed or an image 
   expect(codeOf({ targets, kept: [kept(1, reason)] })).toBe(4);
 });
 
+test("a dry run exits 4 if its plan has a trigger and no candidate, as the pass would", () => {
+  const codeOf = (plan: Partial<ImagePlan>): number => {
+    const images = imageOutcome({ end: "dry-run", items: [] });
+    const planned = { images: imagePlan({ kept: [], ...plan }), containers: null };
+    return passExit(pass({ images, plan: planned, containers: null }), null);
+  };
+  const triggers = [{ kind: "space" }] as const;
+  expect(codeOf({ triggers })).toBe(0);
+  expect(codeOf({ triggers, candidates: [] })).toBe(4);
+  expect(codeOf({ triggers: [], candidates: [] })).toBe(0);
+});
+
 test("a pass or plan whose log directories cannot be read exits 3, even if it did the rest", () => {
   const plan = { images: null, containers: containerPlan({ logsError: "no" }) };
   const containers = containerOutcome({ errors: ["logs stay"] });
