@@ -2,9 +2,10 @@ import { expect, test } from "bun:test";
 
 import type { Criterion, ImagePlan, Purpose, Selection } from "../../src/model/plan.ts";
 import { type Duration, minutes, totalUptime } from "../../src/model/time.ts";
+import { recheckImages } from "../../src/policy/image/judge.ts";
 import { isByName, selectionOf } from "../../src/policy/selection.ts";
 import { aContainer, anImage, idOf } from "../support/build/values.ts";
-import { decideAlone, fateOf, inputOf, WATCHED } from "./judging.ts";
+import { decideAlone, fateOf, inputOf, kubeletOn, WATCHED } from "./judging.ts";
 
 const app = anImage("app", { sizeBytes: 100n });
 const web = anImage("web", { sizeBytes: 200n });
@@ -82,3 +83,17 @@ test("only a purpose with a selection has one", () => {
   expect(selectionOf({ kind: "all-unused" })).toBeNull();
   expect(selectionOf({ kind: "all-unused", only })).toBe(only);
 });
+
+test.each(["crigc", "kubelet"])(
+  "an image selected by a namespace still goes once the containers of the namespace are removed, by the rules of %s",
+  (whose) => {
+    const container = aContainer("c", { imageId: idOf("web"), podNamespace: "shop" });
+    const purpose: Purpose = { kind: "all-unused", only: [usedIn("shop")] };
+    const facts = { ...inputOf({ images, snapshot: { containers: [container] } }), purpose };
+    const [candidate] = decideAlone(facts, new Set([container.id])).candidates;
+    const now = { ...facts, snapshot: { ...facts.snapshot, containers: [] } };
+    const manager = kubeletOn(now);
+    const recheck = whose === "crigc" ? recheckImages(now) : manager.recheck(now);
+    expect(recheck(candidate!, new Set())).toBeNull();
+  },
+);

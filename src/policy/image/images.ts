@@ -16,7 +16,7 @@ import { breakdownOf } from "../disk.ts";
 import type { Facts } from "../facts.ts";
 import { type Layers, layersOf } from "../layers.ts";
 import { evictionMarks } from "../pressure/thresholds.ts";
-import { isByName } from "../selection.ts";
+import { isByName, selectionOf } from "../selection.ts";
 import {
   budgetTargets,
   type DiskJudgement,
@@ -36,7 +36,7 @@ export type GoneBefore = ReadonlySet<ContainerId>;
 /** If `blocks` is not empty, `candidates` is empty and nothing is removed. */
 export function decideImages(facts: Facts, before: GoneBefore): ImagePlan {
   const { snapshot, purpose } = facts;
-  const judgement = judgeImages(facts, before);
+  const judgement = judgeImages(facts, before, selectionOf(purpose));
   const demand = removalDemand(facts, judgement);
   const due = agedImages(facts, judgement);
   const aged = demand.isStorePaused ? new Set<ImageId>() : due;

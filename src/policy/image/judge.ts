@@ -1,7 +1,7 @@
 /** Judges every image of a snapshot once: its users, its protection, and what blocks all removal. */
 import type { ContainerId, ImageId } from "../../model/ids.ts";
 import type { ImageRecord, Ledger } from "../../model/ledger.ts";
-import type { ImageCandidate } from "../../model/plan.ts";
+import type { ImageCandidate, Selection } from "../../model/plan.ts";
 import type { ImageKeepReason, RemovalBlock } from "../../model/reason.ts";
 import type { Image, KeepProblem, Snapshot } from "../../model/snapshot.ts";
 import { plus, uptimeSince } from "../../model/time.ts";
@@ -11,7 +11,7 @@ import type { Facts } from "../facts.ts";
 import { compileKeepRules } from "../keep/keep.ts";
 import { layersOf } from "../layers.ts";
 import { newRecord } from "../remember.ts";
-import { isByName, selectedImages, selectionOf } from "../selection.ts";
+import { isByName, selectedImages } from "../selection.ts";
 import { lacksRoom, roomsOf } from "../space.ts";
 import { type ProtectionContext, protectionOf, sandboxNames } from "./protect.ts";
 import { compareImages, type Ranked, repositoryPlaces } from "./rank.ts";
@@ -30,15 +30,18 @@ export interface Judgement {
   readonly blocks: readonly RemovalBlock[];
 }
 
-/** `without`: containers that the same plan removes first; images are judged as if they were removed. */
+/**
+ * `without`: containers that the same plan removes first; images are judged as if they were removed. `selection`: of a
+ * removal by hand.
+ */
 export function judgeImages(
   facts: Facts,
   without: ReadonlySet<ContainerId> = new Set(),
+  selection: Selection | null = null,
 ): Judgement {
   const { snapshot, ledger } = facts;
   const limits = facts.limits.images;
   const usage = usageOf(snapshot, without);
-  const selection = selectionOf(facts.purpose);
   const keep = compileKeepRules(snapshot.keep.rules);
   const byId = once(() => {
     const distinct = distinctImages(snapshot.images, "any");
@@ -80,7 +83,7 @@ export type Recheck = (
  * no image ages while the pass runs. A reason of kind `blocked` holds for every candidate on these facts.
  */
 export function recheckImages(facts: Facts): Recheck {
-  // A container that the plan removed first is no longer listed.
+  // A container that the plan removed first is no longer listed, so it selects no image of its namespace any more.
   const judgement = judgeImages(facts);
   const [block] = judgement.blocks;
   if (block !== undefined) return () => blockedBy(block);

@@ -19,6 +19,7 @@ import { type Protection, protectionOf, type Rule } from "../image/protect.ts";
 import { type Ranked, unusedFor } from "../image/rank.ts";
 import { distinctImages } from "../image/reference.ts";
 import { usageOf } from "../image/usage.ts";
+import { selectionOf } from "../selection.ts";
 import {
   type DiskJudgement,
   freeTargets,
@@ -72,7 +73,7 @@ export class ImageManager {
   /** `GarbageCollect`, `DeleteUnusedImages`, or a removal by hand. */
   decide(facts: Facts, before: GoneBefore): ImagePlan {
     const { snapshot, purpose } = facts;
-    const judgement = judgeImages(facts, before);
+    const judgement = judgeImages(facts, before, selectionOf(purpose));
     const isPeriodic = purpose.kind === "periodic";
     const disk = judgeDisk(snapshot, facts.limits.images);
     const targets = isPeriodic
