@@ -179,20 +179,26 @@ interface Named {
   readonly names: readonly string[];
 }
 
-/** Exact names win over ID prefixes, repositories and ends of names. Throws `ConfigError` if several names end so. */
+/**
+ * Exact names win over ID prefixes, repositories and ends of names. Throws `ConfigError` if several names or repositories
+ * fit, whichever name of an image is shown.
+ */
 function calledSo<One extends Named>(all: readonly One[], reference: string): readonly One[] {
   const exact = all.filter(({ id, names }) => [id, ...names].includes(reference));
   if (exact.length > 0) return exact;
   const repository = normaliseRepository(reference);
-  const found = all.filter(
-    ({ id, names }) =>
-      isIdPrefix(id, reference) ||
-      names
-        .flatMap((name) => [name, repositoryOf(name)])
-        .some((it) => it === repository || it?.endsWith(`/${reference}`)),
-  );
-  const shown = new Set(found.map(({ id, names: [name = id] }) => name));
-  if (new Set(Array.from(shown, (name) => repositoryOf(name) ?? name)).size <= 1) return found;
-  const fits = `fits ${shown.size} names: ${[...shown].join(", ")}; use one of them`;
+  const fitting = new Set<string>();
+  const found = all.filter(({ id, names }) => {
+    const fit = isIdPrefix(id, reference)
+      ? reference
+      : names
+          .flatMap((name) => [name, repositoryOf(name)])
+          .find((it) => it === repository || it?.endsWith(`/${reference}`));
+    if (typeof fit !== "string") return false;
+    fitting.add(fit);
+    return true;
+  });
+  if (fitting.size <= 1) return found;
+  const fits = `fits ${fitting.size} names: ${[...fitting].join(", ")}; use one of them`;
   throw usageError("crigc explain", reference, `${quoted(reference)} ${fits}`);
 }

@@ -52,12 +52,16 @@ test("explain finds an image by the end of its name, and rejects an end of two n
   expect((await ending("b.example/team/api")).code).toBe(0);
 });
 
-test("explain shows every tag of the only repository that ends so", async () => {
-  const images = ["1", "2"].map((tag) => anImage(tag, { repoTags: [`r.example/team/web:${tag}`] }));
-  const { stdout } = await crigc(["explain", "web"], {
-    open: { node: openNodeOf({ snapshot: { images } }).node },
-  });
-  expect(stdout.match(/^Image r.example.team.web:.$/gm)).toHaveLength(2);
+test("explain shows every image of the only repository that ends so, whatever else they are called", async () => {
+  const repoTags = [["r.example/team/web:1"], ["r.example/other:2", "r.example/team/web:2"], []];
+  const repoDigests = [`r.example/team/web@${digest}`];
+  const images = repoTags.map((tags, at) => anImage(`${at}`, { repoTags: tags, repoDigests }));
+  const { node: open } = openNodeOf({ snapshot: { images } });
+  for (const reference of ["web", "r.example/team/web"]) {
+    const { code, stdout } = await crigc(["explain", reference], { open: { node: open } });
+    expect(code).toBe(0);
+    expect(stdout.match(/^Image r.example/gm)).toHaveLength(3);
+  }
 });
 
 test("rm finds an image without a tag as tables show it, and not by another digest", () => {
