@@ -5,6 +5,7 @@ import { type PassId, passId } from "../model/ids.ts";
 import {
   type ContainerOutcome,
   type Event,
+  type EventReason,
   type ImageOutcome,
   isGone,
   type Pass,
@@ -238,13 +239,17 @@ class RunningPass {
     if (images === null || this.#images === null || dryRun) return [];
     const { journal } = this.#engine;
     const key = `${purpose.kind}/images`;
+    const invalid = `${key}/KeepRulesInvalid`;
+    // The plan shows this one to be over, whatever the pass then does.
+    if (!images.blocks.some(({ kind }) => kind === "keep-rules-invalid")) journal.ends(invalid);
     // A pass that failed or was ended does not show that its condition is over.
     if (PASS_ENDS[this.#images.end].isRelieved === true) journal.ends(key);
-    const short = shortageOf(images, this.#images);
+    const keys: Partial<Record<EventReason, string>> = {
+      FreeDiskSpaceFailed: `${key}/${shortageOf(images, this.#images)}`,
+      KeepRulesInvalid: invalid,
+    };
     const news = imageEvents(images, this.#images, { id: this.#id, now }).filter(
-      ({ reason }) =>
-        reason === "GhostImage" ||
-        journal.isNews(reason === "FreeDiskSpaceFailed" ? `${key}/${short}` : key, reason),
+      ({ reason }) => reason === "GhostImage" || journal.isNews(keys[reason] ?? key, reason),
     );
     for (const event of news) journal.event(event);
     return news;

@@ -413,8 +413,9 @@ describe("events of passes", () => {
       fake.elapse(60_000);
     }
     const [futile, invalid] = ["ImageGCFutile", "KeepRulesInvalid"] as const;
-    expect(fake.events.map(({ reason }) => reason)).toEqual([futile, invalid, futile, futile]);
-    expect(fake.said.filter((line) => line.includes("Futile"))).toEqual([
+    expect(fake.events.map(({ reason }) => reason)).toEqual([futile, invalid, futile]);
+    expect(fake.said.filter((line) => line.includes(" is over"))).toEqual([
+      "KeepRulesInvalid is over after 1m",
       "ImageGCFutile is over after 5m",
     ]);
   });
@@ -431,6 +432,20 @@ describe("events of passes", () => {
       "Images take",
       "The image f",
     ]);
+  });
+
+  test("keep rules that are valid for one pass and invalid again are an event again, though its removals failed", async () => {
+    const fake = aNode();
+    fake.world.before = async (method) => {
+      if (method === "RemoveImage") throw new Error("busy");
+    };
+    const problems = [{ source: "a.list:1", message: "it is no pattern" }];
+    for (const keep of [problems, [], problems]) {
+      fake.world.keep = { rules: [], problems: keep };
+      await run(fake, ALL);
+    }
+    const invalid = { reason: "KeepRulesInvalid" };
+    expect(fake.events).toMatchObject([invalid, invalid]);
   });
 
   test("a root directory that cannot be measured fails the pass, which has removed what it should", async () => {
