@@ -29,6 +29,8 @@ const Body = v.object({
   width: v.nullable(v.pipe(v.number(), v.integer(), v.minValue(1))),
   colour: v.optional(v.boolean(), false),
   user: v.string(),
+  /** When its caller gives up, by the wall clock. */
+  untilMs: v.number(),
 });
 type CommandBody = v.InferOutput<typeof Body>;
 
@@ -81,6 +83,8 @@ export class CommandServer {
       );
     if (body === null)
       return refuse(400, "invalid request: expected JSON of a command line, 64 KiB at most\n");
+    // This process was stopped meanwhile: a hold that its caller takes for refused must not begin now.
+    if (Date.now() >= body.untilMs) return refuse(503, "the request came too late; try again\n");
     if (!holds(body.endpoint)) return respond(response, plain(200, '{"exit":null}\n'));
     if (stop.aborted) return refuse(503, "the agent is stopping\n");
     if (this.#running.size >= COMMANDS_MAX || this.#running.has(body.id))

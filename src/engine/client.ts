@@ -20,6 +20,8 @@ export const CONTROL_SOCKET = "crigc.sock";
 /** A healthy agent answers within milliseconds, and one that runs a command shows it every 5 s. */
 const ANSWER_MS = 10_000;
 const SILENT_MS = 30_000;
+/** Silence is counted in steps: while Ctrl-Z stops the client, at most one of them passes. */
+const STEP_MS = 500;
 
 /** The body of the answer, for a path with its query. Throws `HostError` `lock` if no agent answers, or on any status but 200. */
 export async function askAgent(
@@ -55,7 +57,7 @@ export async function openCommand(command: AgentCommand): Promise<number | null>
   const answer = answerOf(runDir, "/commands", {
     method: "POST",
     headers: { [VERSION_HEADER]: version },
-    body: JSON.stringify({ id, endpoint, argv, user, ...screen }),
+    body: JSON.stringify({ id, endpoint, argv, user, ...screen, untilMs: Date.now() + ANSWER_MS }),
   });
   const end = (): void =>
     void askAgent(runDir, `/commands/${id}`, { method: "DELETE" }).catch(() => undefined);
@@ -108,7 +110,11 @@ async function* linesOf(pieces: AsyncIterable<string>): AsyncGenerator<string> {
 async function* answerOf(runDir: string, path: string, init: RequestInit): AsyncGenerator<string> {
   const unix = join(runDir, CONTROL_SOCKET);
   const silence = new AbortController();
-  let timer = setTimeout(() => silence.abort(), ANSWER_MS);
+  let leftMs = ANSWER_MS;
+  const steps = setInterval(() => {
+    leftMs -= STEP_MS;
+    if (leftMs <= 0) silence.abort();
+  }, STEP_MS);
   let hasBegun = false;
   try {
     // A failed request does not say why.
@@ -123,8 +129,7 @@ async function* answerOf(runDir: string, path: string, init: RequestInit): Async
     const decoder = new TextDecoder();
     for await (const chunk of response.body ?? []) {
       hasBegun = true;
-      clearTimeout(timer);
-      timer = setTimeout(() => silence.abort(), SILENT_MS);
+      leftMs = SILENT_MS;
       yield decoder.decode(chunk, { stream: true });
     }
   } catch (thrown) {
@@ -136,7 +141,7 @@ async function* answerOf(runDir: string, path: string, init: RequestInit): Async
     const hangs = `the agent hangs; systemctl restart crigc, then ${HISTORY}`;
     throw new HostError("lock", silence.signal.aborted ? hangs : failure, { cause: thrown });
   } finally {
-    clearTimeout(timer);
+    clearInterval(steps);
   }
 }
 

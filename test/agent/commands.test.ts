@@ -72,6 +72,7 @@ function unread(runDir: string) {
     argv: ["gc"],
     width: null,
     user: "alice",
+    untilMs: Date.now() + 60_000,
   });
   client.write(
     `POST /commands HTTP/1.1\r\nhost: x\r\n${VERSION_HEADER}: ${VERSION}\r\ncontent-length: ${body.length}\r\n\r\n${body}`,

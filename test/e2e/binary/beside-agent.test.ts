@@ -72,6 +72,31 @@ test.each([
   expect(existsSync(join(it.stateDir, "hold.json"))).toBe(false);
 });
 
+test("a command whose caller has given up on a stopped agent has no effect once the agent continues", async () => {
+  await using it = await aNode();
+  await using agent = await anAgent(it);
+  agent.signal("SIGSTOP");
+  const asked = await Promise.all([it.crigc("hold", "1h"), it.crigc("hold", "2h")]);
+  agent.signal("SIGCONT");
+  expect(asked.map(({ exitCode }) => exitCode)).toEqual([6, 6]);
+  await it.status();
+  await Bun.sleep(1_000);
+  expect(existsSync(join(it.stateDir, "hold.json"))).toBe(false);
+});
+
+test("a client that was stopped longer than an agent may be silent takes that for no silence", async () => {
+  await using it = await aNode();
+  await using agent = await anAgent(it);
+  agent.signal("SIGSTOP");
+  await using client = it.start("plan");
+  await Bun.sleep(1_000);
+  client.signal("SIGSTOP");
+  agent.signal("SIGCONT");
+  await Bun.sleep(11_000);
+  client.signal("SIGCONT");
+  expect([await client.exited, client.said()]).toEqual([0, ""]);
+});
+
 test.each([
   ["another run directory", (it: TestNode) => [`--run-dir=${it.home}/r`]],
   ["other directories", (it: TestNode) => [`--run-dir=${it.home}/r`, `--state-dir=${it.home}/s`]],
