@@ -37,8 +37,9 @@ interface Condition {
   readonly sinceNs: bigint;
 }
 
-/** The oldest is forgotten first: images whose removal failed may vanish by themselves. */
-const CONDITIONS_MAX = 1_000;
+/** More than a node has images and containers. Beyond it the oldest removal is forgotten: its image may have vanished. */
+const CONDITIONS_MAX = 20_000;
+const REMOVAL = "removal/";
 
 export class Journal implements Listener {
   readonly #timer: Pick<Timer, "monotonicNs">;
@@ -65,7 +66,7 @@ export class Journal implements Listener {
   }
 
   done(id: PassId, item: ImageItem | PodItem): void {
-    const key = `removal/${removedId(item)}`;
+    const key = `${REMOVAL}${removedId(item)}`;
     const isNews = !isFailed(item.result) || this.isNews(key, resultWords(item));
     if (isGone(item)) this.ends(key, `removal of ${itemName(item)} succeeded`);
     this.#tell((it) => it.done?.(id, item, isNews));
@@ -99,9 +100,10 @@ export class Journal implements Listener {
     const before = this.#conditions.get(key);
     const now = { words: words.replaceAll(/\d+/g, ""), sinceNs: this.#timer.monotonicNs() };
     this.#conditions.set(key, { ...now, sinceNs: before?.sinceNs ?? now.sinceNs });
-    const [oldest] = this.#conditions.keys();
-    if (this.#conditions.size > CONDITIONS_MAX && oldest !== undefined)
-      this.#conditions.delete(oldest);
+    if (this.#conditions.size > CONDITIONS_MAX) {
+      const oldest = this.#conditions.keys().find((it) => it.startsWith(REMOVAL));
+      this.#conditions.delete(oldest ?? key);
+    }
     return before?.words !== now.words;
   }
 

@@ -126,12 +126,22 @@ test.each(lives)("a condition %s", (_, act, expected) => {
   expect(it.lines).toEqual([...expected]);
 });
 
-test("very many conditions take bounded memory", () => {
+test("very many removals that fail take bounded memory, and nothing else is told again", () => {
   const { journal, lines } = told();
-  for (let i = 0; i < 2_000; i += 1) journal.begins(`removal/${i}`, "a");
+  const count = 30_000;
+  journal.begins("pressure", "full");
+  for (let i = 0; i < count; i += 1) journal.begins(`removal/${i}`, "a");
+  journal.begins("pressure", "full");
   journal.ends("removal/0");
-  journal.ends("removal/1999");
-  expect(lines.slice(2_000)).toEqual(["0 a is over after 0s"]);
+  journal.ends(`removal/${count - 1}`);
+  expect(lines.slice(count + 1)).toEqual(["0 a is over after 0s"]);
+});
+
+test("ten thousand images that cannot be removed are told once", () => {
+  const { journal, lines } = told();
+  for (const _ of [1, 2])
+    for (let i = 0; i < 10_000; i += 1) journal.begins(`removal/${i}`, "read-only");
+  expect(lines).toHaveLength(10_000);
 });
 
 test("a pass is news if it ended otherwise than the last of its kind", () => {
