@@ -137,6 +137,8 @@ export interface InodeBound {
 export interface DiskBreakdown {
   readonly capacityBytes: bigint;
   readonly availableBytes: bigint;
+  /** By files: what is reserved for root and free does not count. */
+  readonly usedBytes: bigint;
   /** At most; with writable layers where the runtime does not tell them apart. */
   readonly imagesBytes: bigint;
   /** Writable layers; `null` if the runtime does not tell them from images. */

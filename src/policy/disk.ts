@@ -37,8 +37,12 @@ export function imageUseOf(
 const positiveOf = (figure: bigint | null): bigint | null =>
   figure !== null && figure > 0n ? figure : null;
 
-export const inUseOf = ({ capacityBytes, availableBytes }: Filesystem): bigint =>
-  atLeastZero(capacityBytes - availableBytes);
+/** Without what is reserved for root and free. */
+export const inUseOf = ({
+  capacityBytes,
+  availableBytes,
+  freeBytes = availableBytes,
+}: Filesystem): bigint => atLeastZero(capacityBytes - freeBytes);
 
 /** The images of a node and what is known of their layers. */
 export interface DiskFacts extends Pick<Snapshot, "images" | "filesystems"> {
@@ -48,7 +52,8 @@ export interface DiskFacts extends Pick<Snapshot, "images" | "filesystems"> {
 /** What fills the disk, as far as known; the parts never add up to more than the usage. */
 export function breakdownOf(filesystem: Filesystem, facts: DiskFacts): DiskBreakdown {
   const { capacityBytes, availableBytes, containerUsedBytes } = filesystem;
-  let unexplained = inUseOf(filesystem);
+  const usedBytes = inUseOf(filesystem);
+  let unexplained = usedBytes;
   const share = (bytes: bigint): bigint => {
     const part = smaller(atLeastZero(bytes), unexplained);
     unexplained -= part;
@@ -59,6 +64,7 @@ export function breakdownOf(filesystem: Filesystem, facts: DiskFacts): DiskBreak
   return {
     capacityBytes,
     availableBytes,
+    usedBytes,
     imagesBytes,
     containersBytes,
     otherBytes: unexplained,

@@ -245,5 +245,5 @@ export function breakdownWords(it: DiskBreakdown): string {
     it.containersBytes !== null && `containers ${humanBytes(it.containersBytes)}`,
     `other data ${humanBytes(it.otherBytes)}`,
   ]);
-  return `${parts.join(", ")} of ${humanBytes(it.capacityBytes - it.availableBytes)} used`;
+  return `${parts.join(", ")} of ${humanBytes(it.usedBytes)} used`;
 }

@@ -103,6 +103,7 @@ test("a pass whose removals free nothing raises one event, with what fills each 
   const breakdown = {
     capacityBytes: GIB,
     availableBytes: 0n,
+    usedBytes: GIB,
     imagesBytes: 0n,
     containersBytes: null,
     otherBytes: GIB,

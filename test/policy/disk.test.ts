@@ -33,6 +33,11 @@ test.each<[string, Partial<Filesystem>, object]>([
     { imagesBytes: 9n * GIB, containersBytes: 16n * GIB, otherBytes: 0n },
   ],
   [
+    "has what root may use among the free blocks",
+    { availableBytes: 5n * GIB, freeBytes: 10n * GIB },
+    { usedBytes: 90n * GIB, otherBytes: 61n * GIB },
+  ],
+  [
     "counts a negative figure as 0",
     { containerUsedBytes: -1n },
     { containersBytes: 0n, otherBytes: 81n * GIB },

@@ -52,8 +52,8 @@ import {
 const breakdown = {
   capacityBytes: 50n * GIB,
   availableBytes: 2n * GIB,
+  usedBytes: 48n * GIB,
   imagesBytes: GIB,
-  imagesAtLeastBytes: 0n,
   containersBytes: null,
   otherBytes: 47n * GIB,
 };

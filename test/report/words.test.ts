@@ -63,6 +63,7 @@ test("the sentences of reasons, triggers and events match the snapshot", () => {
     breakdownWords({
       capacityBytes: 10n * GIB,
       availableBytes: GIB,
+      usedBytes: 9n * GIB,
       imagesBytes: 2n * GIB,
       containersBytes: null,
       otherBytes: 6n * GIB,
@@ -70,6 +71,7 @@ test("the sentences of reasons, triggers and events match the snapshot", () => {
     breakdownWords({
       capacityBytes: 10n * GIB,
       availableBytes: GIB,
+      usedBytes: 9n * GIB,
       imagesBytes: 2n * GIB,
       containersBytes: null,
       otherBytes: 6n * GIB,
