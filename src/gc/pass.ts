@@ -248,9 +248,11 @@ class RunningPass {
       FreeDiskSpaceFailed: `${key}/${shortageOf(images, this.#images)}`,
       KeepRulesInvalid: invalid,
     };
-    const news = imageEvents(images, this.#images, { id: this.#id, now }).filter(
-      ({ reason }) => reason === "GhostImage" || journal.isNews(keys[reason] ?? key, reason),
-    );
+    const news = imageEvents(images, this.#images, { id: this.#id, now }).filter(({ reason }) => {
+      // A pass that tried every candidate was not futile: that would begin anew.
+      if (reason === "FreeDiskSpaceFailed") journal.isNews(key, reason);
+      return reason === "GhostImage" || journal.isNews(keys[reason] ?? key, reason);
+    });
     for (const event of news) journal.event(event);
     return news;
   }

@@ -420,6 +420,19 @@ describe("events of passes", () => {
     ]);
   });
 
+  test("futility is an event again after a pass that was not futile, the shortage that lasts is not", async () => {
+    const fake = aNode();
+    const { images, ledger } = fake.world;
+    const short = aFilesystem({ availableBytes: GIB });
+    for (const filesystem of [full, short, full, short, full]) {
+      Object.assign(fake.world, { images, filesystem });
+      fake.engine.memory.replace(ledger);
+      await run(fake);
+    }
+    const [futile, failed] = ["ImageGCFutile", "FreeDiskSpaceFailed"] as const;
+    expect(fake.events.map(({ reason }) => reason)).toEqual([futile, failed, futile, futile]);
+  });
+
   test("too large a store and too little space are events of their own, each once", async () => {
     const fake = aNode({ limits: withLimits({ storeBudgetBytes: 1n }) });
     const { images, ledger } = fake.world;
