@@ -37,12 +37,9 @@ export function imageUseOf(
 const positiveOf = (figure: bigint | null): bigint | null =>
   figure !== null && figure > 0n ? figure : null;
 
-/** Without what is reserved for root and free. */
-export const inUseOf = ({
-  capacityBytes,
-  availableBytes,
-  freeBytes = availableBytes,
-}: Filesystem): bigint => atLeastZero(capacityBytes - freeBytes);
+/** With what is reserved for root. */
+export const inUseOf = ({ capacityBytes, availableBytes }: Filesystem): bigint =>
+  atLeastZero(capacityBytes - availableBytes);
 
 /** The images of a node and what is known of their layers. */
 export interface DiskFacts extends Pick<Snapshot, "images" | "filesystems"> {
@@ -52,7 +49,8 @@ export interface DiskFacts extends Pick<Snapshot, "images" | "filesystems"> {
 /** What fills the disk, as far as known; the parts never add up to more than the usage. */
 export function breakdownOf(filesystem: Filesystem, facts: DiskFacts): DiskBreakdown {
   const { capacityBytes, availableBytes, containerUsedBytes } = filesystem;
-  const usedBytes = inUseOf(filesystem);
+  const { freeBytes = availableBytes } = filesystem;
+  const usedBytes = atLeastZero(capacityBytes - freeBytes);
   let unexplained = usedBytes;
   const share = (bytes: bigint): bigint => {
     const part = smaller(atLeastZero(bytes), unexplained);
