@@ -116,7 +116,7 @@ function figuresOf(item: ImageItem | PodItem): JsonObject {
   return { trigger: trigger.kind, sizeBytes, tookMs: toMs(took) };
 }
 
-/** The failure of a loop's pass is told as the loop's. */
+/** The loop logs the failure of its own pass. */
 function passLevel(pass: Pass, isNews: boolean): Level {
   if (pass.kind === "gc") return pass.error === null ? 1 : "error";
   if (hasRemoved(pass)) return 1;

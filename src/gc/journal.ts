@@ -1,5 +1,5 @@
 /**
- * What passes and loops tell to history, log, metrics and status. A condition is told when it begins, when its words
+ * What passes and loops tell to history, log, metrics and status. A condition is reported when it begins, when its words
  * change in more than numbers, and when it ends.
  */
 

@@ -45,7 +45,7 @@ export const statePaths = ({ directory, runDirectory }: StatePlaces) => ({
   spareLedger: join(runDirectory, "ledger-unwritten.json"),
 });
 
-/** `null`: there is no file. Throws if crigc must not use what has this name. */
+/** `null` if the file does not exist. Throws if it is not a regular file of this user or root. */
 export function readOwnFile(path: string, { userId }: StatePlaces): Buffer | null {
   let fd: number;
   try {

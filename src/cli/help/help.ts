@@ -219,7 +219,7 @@ function wholeFlagEntry(name: FieldName): Entry {
   return [usage, `${text}. ${field.doc} Environment: ${variablesOf(field).join(", ")}.${inFiles}`];
 }
 
-/** Lines that start with a dot or a quote are requests in roff, and a plain hyphen is no minus sign. */
+/** Escapes what roff would take for a request: a dot or a quote at the start of a line. Hyphens become minus signs. */
 const escaped = (text: string): string =>
   text
     .replaceAll("\\", "\\e")
